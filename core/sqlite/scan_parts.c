@@ -7,7 +7,7 @@
 #include "sqlite/scan_internal.h"
 
 enum {
-  PART_SIZE = 128 * 1024, /* bytes of leaves: stays in the second-level cache */
+  PART_SIZE = 256 * 1024, /* bytes of leaves: stays in the second-level cache */
   PARTS_EACH = 2,         /* fewer are not worth a thread */
 };
 
