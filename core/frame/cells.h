@@ -57,10 +57,7 @@ typedef struct llmprof_cell_span {
   int64_t low, high;
   size_t absent;
 } llmprof_cell_span;
-
-/* False when out of memory. */
-bool llmprof_span_cells(const llmprof_column *column, size_t rows,
-                        llmprof_cell_span *span);
+llmprof_cell_span llmprof_span_cells(const llmprof_column *column, size_t rows);
 
 enum {
   LLMPROF_MANY_RUNS = 16 /* ascending runs; more are not counted */

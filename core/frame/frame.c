@@ -272,8 +272,7 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
     *span = frame->slots[number].facts->span;
     return true;
   }
-  if (!llmprof_span_cells(column, frame->rows, span))
-    return llmprof_fail_nomem(err);
+  *span = llmprof_span_cells(column, frame->rows);
   keep_span(frame, number, *span);
   return true;
 }

@@ -48,32 +48,50 @@ static size_t largest_group(const by_group *v) {
 
 /* ---- where each group's values go ---- */
 
+typedef struct extremes {
+  int64_t low, high; /* low > high: there is no value */
+} extremes;
+
 /* Values are counted and scattered in parts of the rows, each on a thread. */
 typedef struct filling {
   by_group *values;
   const llmprof_groups *groups;
   size_t rows, parts;
-  uint32_t *fill; /* by part and group: its values, then where the next goes */
+  uint32_t *fill;  /* by part and group: its values, then where the next goes */
+  extremes *found; /* by part */
 } filling;
 
 static uint32_t *fill_of(const filling *f, size_t part) {
   return f->fill + part * f->groups->count;
 }
 
-/* Values of a part by group. */
+/* Values of some rows by group. */
+static void count_cells(const int64_t *cells, const uint32_t *of_row,
+                        size_t count, uint32_t *counts, extremes *found) {
+  extremes e = *found;
+  for (size_t i = 0; i < count; i++) {
+    bool there = cells[i] != LLMPROF_ABSENT;
+    int64_t least = there ? cells[i] : INT64_MAX;
+    counts[of_row[i]] += there;
+    e.low = least < e.low ? least : e.low;
+    e.high = cells[i] > e.high ? cells[i] : e.high;
+  }
+  *found = e;
+}
+
 static bool count_part(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
   (void)worker;
   const filling *f = user;
   int64_t cells[LLMPROF_BLOCK];
-  uint32_t *counts = fill_of(f, part);
   size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
+  f->found[part] = (extremes){INT64_MAX, INT64_MIN};
   for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, end);
     llmprof_cells(f->values->column, row, count, cells);
-    for (size_t i = 0; i < count; i++)
-      counts[f->groups->of_row[row + i]] += cells[i] != LLMPROF_ABSENT;
+    count_cells(cells, f->groups->of_row + row, count, fill_of(f, part),
+                &f->found[part]);
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;
@@ -91,7 +109,37 @@ static void begin_groups(const filling *f) {
       sum += here;
     }
   }
-  f->values->start[f->groups->count] = sum;
+  f->values->count = f->values->start[f->groups->count] = sum;
+}
+
+/* Bounds that are known will do where no cell is absent: those below 0 might
+ * make sums too large that are not. Values are those of the rows then. */
+static bool are_known(by_group *v) {
+  llmprof_values_bounds bounds;
+  if (!llmprof_values_find_bounds(v->column->values, &bounds) || bounds.nulls ||
+      bounds.low < 0)
+    return false;
+  v->low = bounds.low;
+  v->high = bounds.high;
+  return true;
+}
+
+static bool count_values(filling *f, llmprof_error *err) {
+  by_group *v = f->values;
+  llmprof_parallel_loop loop = {
+      .parts = f->parts, .work = count_part, .user = f};
+  if (are_known(v)) {
+    memcpy(f->fill, f->groups->part_rows,
+           f->parts * v->groups * sizeof *f->fill);
+  } else {
+    if (!llmprof_parallel_for(&loop, f->parts, err)) return false;
+    for (size_t i = 0; i < f->parts; i++) {
+      v->low = f->found[i].low < v->low ? f->found[i].low : v->low;
+      v->high = f->found[i].high > v->high ? f->found[i].high : v->high;
+    }
+  }
+  begin_groups(f);
+  return true;
 }
 
 /* ---- scattering ---- */
@@ -133,67 +181,38 @@ static bool scatter_part(void *user, size_t worker, size_t part,
   return true;
 }
 
-/* Where no cell is absent they are those of the rows. */
-static bool count_values(filling *f, llmprof_error *err) {
-  llmprof_parallel_loop loop = {
-      .parts = f->parts, .work = count_part, .user = f};
-  if (f->values->count < f->rows)
-    return llmprof_parallel_for(&loop, f->parts, err);
-  memcpy(f->fill, f->groups->part_rows,
-         f->parts * f->groups->count * sizeof *f->fill);
-  return true;
-}
-
-static bool allocate(by_group *v) {
+static bool make_room(by_group *v, llmprof_error *err) {
   uint64_t width = (uint64_t)v->high - (uint64_t)v->low;
   bool is_near =
       v->column->type != LLMPROF_F64 && (!v->count || width < UINT32_MAX);
-  v->start = llmprof_alloc(v->groups + 1, sizeof *v->start);
   if (is_near)
     v->near = llmprof_alloc(v->count, sizeof *v->near);
   else
     v->cells = llmprof_alloc(v->count, sizeof *v->cells);
-  return v->start && (v->near || v->cells);
-}
-
-static bool scatter(by_group *v, size_t rows, const llmprof_groups *groups,
-                    llmprof_error *err) {
-  size_t parts = groups->parts;
-  filling f = {.values = v, .groups = groups, .rows = rows, .parts = parts};
-  f.fill = llmprof_zalloc(parts * groups->count, sizeof *f.fill);
-  if (!f.fill) return llmprof_fail_nomem(err);
-  llmprof_parallel_loop loop = {
-      .parts = parts, .work = scatter_part, .user = &f};
-  bool ok = count_values(&f, err);
-  if (ok) {
-    begin_groups(&f);
-    ok = llmprof_parallel_for(&loop, parts, err);
-  }
-  llmprof_free(f.fill);
-  return ok;
-}
-
-/* Bounds will do for the span where no cell is absent: those below 0 might make
- * sums too large that are not. */
-static bool find_span(llmprof_frame *frame, size_t number,
-                      llmprof_cell_span *span, llmprof_error *err) {
-  return llmprof_frame_bounds(frame, number, span, err) &&
-         ((!span->absent && span->low >= 0) ||
-          llmprof_frame_span(frame, number, span, err));
+  return v->near || v->cells || llmprof_fail_nomem(err);
 }
 
 static bool by_group_load(by_group *v, llmprof_frame *frame, size_t number,
                           const llmprof_groups *groups, llmprof_error *err) {
-  *v = (by_group){.groups = groups->count};
+  *v = (by_group){.groups = groups->count, .low = INT64_MAX, .high = INT64_MIN};
   v->column = llmprof_frame_column(frame, number, err);
   if (!v->column) return false;
-  size_t rows = llmprof_frame_rows(frame);
-  llmprof_cell_span span;
-  if (!find_span(frame, number, &span, err)) return false;
-  v->count = rows - span.absent;
-  v->low = span.low;
-  v->high = span.high;
-  return allocate(v) ? scatter(v, rows, groups, err) : llmprof_fail_nomem(err);
+  size_t parts = groups->parts;
+  filling f = {.values = v,
+               .groups = groups,
+               .rows = llmprof_frame_rows(frame),
+               .parts = parts,
+               .fill = llmprof_zalloc(parts * v->groups, sizeof *f.fill),
+               .found = llmprof_alloc(parts, sizeof *f.found)};
+  llmprof_parallel_loop loop = {
+      .parts = parts, .work = scatter_part, .user = &f};
+  v->start = llmprof_alloc(v->groups + 1, sizeof *v->start);
+  bool ok = (v->start && f.fill && f.found) || llmprof_fail_nomem(err);
+  ok = ok && count_values(&f, err) && make_room(v, err) &&
+       llmprof_parallel_for(&loop, parts, err);
+  llmprof_free(f.fill);
+  llmprof_free(f.found);
+  return ok;
 }
 
 /* ---- values of one group, sorted ---- */

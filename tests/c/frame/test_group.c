@@ -527,8 +527,7 @@ static void expect_span(const test_column *of, int64_t low, int64_t high,
   const llmprof_column *column = llmprof_frame_column(frame, 0, NULL);
   for (uint64_t threads = 1; threads < 6; threads++) {
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    llmprof_cell_span span;
-    assert_true(llmprof_span_cells(column, LOTS, &span));
+    llmprof_cell_span span = llmprof_span_cells(column, LOTS);
     assert_int_equal(span.low, low);
     assert_int_equal(span.high, high);
     assert_int_equal(span.absent, absent);
