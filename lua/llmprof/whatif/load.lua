@@ -11,6 +11,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local process_pool = require "llmprof.process.pool"
 local source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local tables = require "llmprof.tables"
@@ -207,11 +208,19 @@ local function interval(steps, count)
 end
 
 
--- The first step in which one of some requests has its last token.
-local function soonest(leaving)
-  local least = math.huge
-  for number in pairs(leaving) do least = math.min(least, number) end
-  return least
+-- Note that a request has its last token in a step. ends: { steps, of which the first is last, and
+-- by place one of the requests, others `along` with it }.
+local function add_end(ends, number, one)
+  local numbers, heads = ends[1], ends[2]
+  local place = #numbers
+  while place > 0 and numbers[place] < number do place = place - 1 end
+  if numbers[place] == number then
+    one.along, heads[place] = heads[place], one
+  else
+    one.along = nil
+    table.insert(numbers, place + 1, number)
+    table.insert(heads, place + 1, one)
+  end
 end
 
 
@@ -224,14 +233,16 @@ end
 local function pass(given, arrivals, done)
   local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
   local met, all = 0, 0
-  local next_sent, next_in = 1, 1
-  local waiting, leaving, held = {}, {}, nil
+  local next_sent, next_in, left = 1, 1, nil -- left: of the prompt of the next one in
+  local ready = {} -- when requests are through the front end
+  local numbers, heads = {}, {}
+  local ends, lengths = { numbers, heads }, {} -- lengths: of steps, by how many decode
+  local held_first, held_last -- what reaches the client after the next step
 
-  local function admit()
-    local one = arrivals[next_sent]
+  local function admit(one)
     while one and one.sent <= now do
       free = math.max(free, one.sent) + given.front
-      waiting[#waiting + 1] = { one = one, at = free + given.before, left = one.prompt }
+      ready[next_sent] = free + given.before
       next_sent = next_sent + 1
       one = arrivals[next_sent]
     end
@@ -239,72 +250,101 @@ local function pass(given, arrivals, done)
 
   -- when something comes that the engine does not have yet
   local function next_arrival()
-    local one, entry = arrivals[next_sent], waiting[next_in]
-    return math.min(one and one.sent or math.huge, entry and entry.at or math.huge)
+    local one = arrivals[next_sent]
+    return math.min(one and one.sent or math.huge, ready[next_in] or math.huge)
   end
 
-  local function deliver(out)
-    for _, one in ipairs(out.first) do one.began = now end
-    for _, one in ipairs(out.last) do one.ended = now end
-    for _, one in ipairs(done and out.last or {}) do done(one, now) end
-  end
-
-  local function take_prompts(out)
-    local room, taken = given.budget - decoding, 0
-    local entry = waiting[next_in]
-    while entry and entry.at <= now and room > 0 do
-      local part = math.min(entry.left, room)
-      entry.left, room, taken = entry.left - part, room - part, taken + part
-      if entry.left == 0 then
-        out.first[#out.first + 1] = entry.one
-        next_in = next_in + 1
-      end
-      entry = entry.left == 0 and waiting[next_in] or nil
+  local function deliver(first, last)
+    local one = first
+    while one do
+      one.began = now
+      one = one.beside
     end
-    return taken
+    one = last
+    while one do
+      one.ended = now
+      one = one.along
+    end
+    one = done and last
+    while one do
+      local along = one.along
+      done(one, now)
+      one = along
+    end
   end
 
-  local function step(prompts, out)
-    local ms = decoding > 0 and interval(given.steps, decoding) or 0
-    local count = 1
-    if prompts == 0 and not held then -- all steps until something changes are alike
-      count = math.max(1, math.min(soonest(leaving) - number,
+  -- how many tokens, and the requests whose last one is among them, `beside` each other
+  local function take_prompts()
+    local room, taken, first = given.budget - decoding, 0, nil
+    while ready[next_in] and ready[next_in] <= now and room > 0 do
+      local one = arrivals[next_in]
+      left = left or one.prompt
+      local part = math.min(left, room)
+      left, room, taken = left - part, room - part, taken + part
+      if left > 0 then break end
+      one.beside, first = first, one
+      next_in, left = next_in + 1, nil
+    end
+    return taken, first
+  end
+
+  local function length_of(count)
+    lengths[count] = lengths[count] or count > 0 and interval(given.steps, count) or 0
+    return lengths[count]
+  end
+
+  -- those that begin to decode; returns those that end in this step
+  local function begin(first, last)
+    while first do
+      if first.tokens > 1 then
+        add_end(ends, number + first.tokens - 1, first)
+        decoding = decoding + 1
+      else
+        first.along, last = last, first
+      end
+      first = first.beside
+    end
+    return last
+  end
+
+  -- returns those that end in it
+  local function step(prompts, first)
+    local ms, count, last = length_of(decoding), 1, nil
+    if prompts == 0 and not held_first and not held_last then
+      -- all steps until something changes are alike
+      count = math.max(1, math.min(numbers[#numbers] - number,
         math.ceil((next_arrival() - now) / ms)))
     end
     number, met, all = number + count, met + prompts * prompts, all + prompts
     now = now + (prompts > 0 and math.max(ms, given.prefill, given.token * prompts)
       or count * ms)
-    out.last = leaving[number] or {}
-    leaving[number], decoding = nil, decoding - #out.last
-    for _, one in ipairs(out.first) do
-      local last, into = number + one.tokens - 1, out.last
-      if one.tokens > 1 then
-        into = leaving[last] or {}
-        leaving[last], decoding = into, decoding + 1
+    if numbers[#numbers] == number then
+      last = heads[#heads]
+      numbers[#numbers], heads[#heads] = nil, nil
+      local one = last
+      while one do
+        decoding = decoding - 1
+        one = one.along
       end
-      table.insert(into, one)
     end
+    return begin(first, last)
   end
 
   while true do
-    admit()
-    local out = { first = {} }
-    local prompts = take_prompts(out)
+    local one, prompts, first, last = arrivals[next_sent], 0, nil, nil
+    if one and one.sent <= now then admit(one) end
+    if ready[next_in] and ready[next_in] <= now then prompts, first = take_prompts() end
     if prompts > 0 or decoding > 0 then
-      step(prompts, out)
-      if given.ahead == 0 then
-        deliver(out)
-      else
-        if held then deliver(held) end
-        held = (#out.first > 0 or #out.last > 0) and out or nil
-      end
-    elseif held then
-      out, held = held, nil
-      deliver(out)
-    else
+      last = step(prompts, first)
+    elseif not held_first and not held_last then
       now = math.max(now, next_arrival())
       if now == math.huge then return met / math.max(all, 1) end
     end
+    if given.ahead == 1 then
+      first, held_first = held_first, first
+      last, held_last = held_last, last
+    end
+    if first or last then deliver(first, last) end
   end
 end
 
@@ -473,9 +513,18 @@ end
 
 
 -- The queues that requests may have gone through: that which fits best, then, if it fits well
--- enough, the same of an engine that schedules otherwise.
+-- enough, the same of an engine that schedules otherwise, which another process fits meanwhile.
 local function fits_of(levels, in_rounds)
-  local one, other = fitted(levels, in_rounds, 0), fitted(levels, in_rounds, 1)
+  local function ahead()
+    local given = fitted(levels, in_rounds, 1)
+    given.levels = nil
+    return given
+  end
+  local pool <close> = process_pool.begin(process_pool.threads() > 1 and { { ahead } } or {})
+  local one = fitted(levels, in_rounds, 0)
+  local ok, other = pool:take(1)
+  other = ok and other or ahead()
+  other.levels = levels
   if other.sum < one.sum then one, other = other, one end
   if one.missed > MOST_MISSED then
     usage(("load: the queue model misses what was measured by %.0f %%"):format(100 * one.missed),
@@ -487,11 +536,41 @@ end
 
 -- ---- predictions ----
 
+local function check_measured(levels, count)
+  local low, high = levels.least, levels.most
+  if count < low or count > high then
+    usage(("load(%d) does not lie between %d and %d"):format(count, low, high),
+      "those at which requests were measured; name more runs for others")
+  end
+  return count
+end
+
+
+local function predicted(fits, list, count)
+  local row = { concurrency = count }
+  for k, given in ipairs(fits) do
+    local passed, per_s, taken = closed(given, list, count)
+    if taken > MOST_TAKEN * given.taken then
+      usage(("load(%d): %.0f tokens of prompts would meet in a step, %.0f did"):format(count,
+        taken, given.taken), "requests of clients that begin together show it")
+    end
+    local width = math.max(LEAST_WIDTH, given.missed)
+    for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
+      local value = quantiles(passed, of)[2]
+      if k == 1 then row[key], row.per_s = value, per_s end
+      row[key .. "_low"] = math.min(row[key .. "_low"] or math.huge, value * (1 - width))
+      row[key .. "_high"] = math.max(row[key .. "_high"] or 0, value * (1 + width))
+    end
+  end
+  return row
+end
+
+
 -- Of each concurrency { concurrency, ttft, ttft_low, ttft_high, tpot, tpot_low, tpot_high (ms),
--- per_s }, and the queue that fits best. list: of load.requests; raises for a concurrency that lies
--- outside of what was measured.
+-- per_s }, the queue that fits best, and why others are refused: errors. list: of load.requests;
+-- raises where all are, as those are that lie outside of what was measured.
 function load.predict(list, wanted)
-  local levels, rows = levels_of(list), {}
+  local levels, asked, rows = levels_of(list), {}, {}
   if #levels == 0 then
     usage(("load: no concurrency has %d requests of more than one token"):format(FEWEST))
   end
@@ -501,33 +580,13 @@ function load.predict(list, wanted)
         "a client that streams its answers sees both times")
     end
   end
-  local low, high = levels.least, levels.most
-  for _, count in ipairs(wanted) do
-    if count < low or count > high then
-      usage(("load(%d) does not lie between %d and %d"):format(count, low, high),
-        "those at which requests were measured; name more runs for others")
-    end
-  end
+  local try, raise, refused = errors.gather()
+  for _, count in ipairs(wanted) do asked[#asked + 1] = try(check_measured, levels, count) end
+  if #asked == 0 then raise() end
   local fits = fits_of(levels, list.in_rounds)
-  for i, count in ipairs(wanted) do
-    local row = { concurrency = count }
-    for k, given in ipairs(fits) do
-      local passed, per_s, taken = closed(given, list, count)
-      if taken > MOST_TAKEN * given.taken then
-        usage(("load(%d): %.0f tokens of prompts would meet in a step, %.0f did"):format(count,
-          taken, given.taken), "requests of clients that begin together show it")
-      end
-      local width = math.max(LEAST_WIDTH, given.missed)
-      for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
-        local value = quantiles(passed, of)[2]
-        if k == 1 then row[key], row.per_s = value, per_s end
-        row[key .. "_low"] = math.min(row[key .. "_low"] or math.huge, value * (1 - width))
-        row[key .. "_high"] = math.max(row[key .. "_high"] or 0, value * (1 + width))
-      end
-    end
-    rows[i] = row
-  end
-  return rows, fits[1]
+  for _, count in ipairs(asked) do rows[#rows + 1] = try(predicted, fits, list, count) end
+  if #rows == 0 then raise() end
+  return rows, fits[1], refused
 end
 
 
@@ -598,11 +657,12 @@ local WORDS = "Fitted: a request takes the front end %.2f ms, and %.1f ms pass b
 function load.render(format, paths, wanted)
   local files = {}
   for i, path in ipairs(paths) do files[i] = metrics_of(path) end
-  local rows, given = load.predict(load.requests(files), wanted)
-  local fit = fit_rows(given)
+  local rows, given, refused = load.predict(load.requests(files), wanted)
+  local fit, said = fit_rows(given), json.list {}
+  for i, err in ipairs(refused) do said[i] = err.message .. ": " .. err.hint end
   if format == "json" then
     return errors.check(json.encode({ schema_version = 1, load = json.list(in_ms(rows)),
-      fit = json.list(in_ms(fit)) }, { pretty = true })) .. "\n"
+      fit = json.list(in_ms(fit)), refused = said }, { pretty = true })) .. "\n"
   end
   for _, row in ipairs(rows) do
     row.ttft_between = ("%.1f to %.1f"):format(row.ttft_low, row.ttft_high)
@@ -615,6 +675,7 @@ function load.render(format, paths, wanted)
           or "tokens come at the end of their step",
         given.in_rounds and "a round is sent at once when the one before is answered"
           or "each client sends the next request when the last one is answered", given.budget)
+      if #said > 0 then words = ("%s Refused: %s."):format(words, table.concat(said, "; ")) end
       return ("%sWhat If\n\n%s\n\n%s\n\n%sHow Well the Queue Fits\n\n%s\n"):format(one.heading,
         one.escape(words), tables.render(format, PREDICTED, rows), one.heading,
         tables.render(format, MEASURED, fit))
