@@ -106,7 +106,9 @@ function encode.with_longest(views, window)
     fits = math.max(fits, #group > 0 and (group:get(1, "most") or 0) + 1 or 1)
   end
   while fits - short > 1 do
-    local middle, count = short + (fits - short) // 2, 0
+    -- most are short: half of the digits, not of the time, so that soon few are left to look at
+    local middle = math.max(short + 1, math.floor(math.sqrt(math.max(short, 1) * fits)))
+    local count = 0
     for _, view in ipairs(rest) do
       local before, after = longest(view, window, middle)
       count = count + #before + #after

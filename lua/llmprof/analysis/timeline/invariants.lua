@@ -266,12 +266,23 @@ local function overtaken(ops, longest)
 end
 
 
+local STREAM = { "pid", "device", "context", "stream" }
+
+-- Do kernels never run beside another one of their stream?
+local function are_apart(kernels)
+  for _, group in ipairs(kernels:group { by = STREAM, total = { "duration" }, union = true }) do
+    if group.duration.total ~= group.busy then return false end
+  end
+  return true
+end
+
+
 -- How many kernels run inside another one of their stream, from its start to its end: one that
 -- starts early still ends behind the one before it. Those of a graph run side by side.
 local function count_inside(kernels)
   local plain = check(kernels:where { { "graph_node", "==", false }, { "duration", ">", 0 } })
-  if #plain == 0 then return 0 end
-  plain:overlap { by = { "pid", "device", "context", "stream" }, name = "shared" }
+  if are_apart(plain) then return 0 end
+  plain:overlap { by = STREAM, name = "shared" }
   plain:less { column = "duration", by = "shared", name = "alone" }
   return #check(plain:where { alone = 0 })
 end
