@@ -76,7 +76,9 @@ end
 
 local function examine_stage(stage, at, report)
   local turn = turning_point(at)
-  if not turn then return "its cache grows with the batch: no batch turns it compute-bound" end
+  if not turn then
+    return "the KV cache grows with the batch: no batch size makes it compute-bound"
+  end
   if turn < WORTH * at.batch then
     return ("batch %d is near %d, where it turns compute-bound"):format(at.batch, turn)
   end

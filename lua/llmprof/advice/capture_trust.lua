@@ -46,7 +46,7 @@ function rule.examine(results, report)
   end
   local notes, fixes = doubts(results)
   add_inflation(results, notes, fixes)
-  if #notes == 0 then return "every check of the capture is ok" end
+  if #notes == 0 then return "all checks of the capture passed" end
   local poor = results.integrity.verdict == "poor"
   report.finding {
     title = poor and "the capture cannot be taken at face value"

@@ -30,7 +30,7 @@ function rule.examine(results, report)
     return ("%s steps are too few for a slope"):format(evidence.count(steps))
   end
   if tpot.trend == "none" then
-    return "what steps differ by is no trend: the slope is not told from chance"
+    return "no trend over the steps: their slope may be chance"
   elseif slope < 0 then
     return "steps do not get longer"
   elseif slope * steps < WORTH * tpot.mean_ns then

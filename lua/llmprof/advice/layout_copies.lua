@@ -48,8 +48,8 @@ local function notes_of(group, copies, stage)
       evidence.percent(group.share))
   end
   if copies.calls > 0 then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s copies within the GPU's memory take "
-      .. "%s, %s of the stage's GPU time: %s", evidence.count(copies.calls),
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s within the GPU's memory take "
+      .. "%s, %s of the stage's GPU time: %s", evidence.things(copies.calls, "copy"),
       evidence.time(copies.ns), evidence.percent(evidence.part(copies.ns, stage.gpu_time_ns)),
       evidence.bytes(copies.bytes))
   end

@@ -88,11 +88,11 @@ function rule.examine(results, report)
       evidence.time(decode.interval_ns))
   end
   local notes = { evidence.note(evidence.TIMELINE,
-    "%s steps that prefill, too, take %s each; a decode step %s", evidence.count(mixed.count),
+    "%s steps also prefill and take %s each; a decode step takes %s", evidence.count(mixed.count),
     evidence.time(mixed.interval_ns), evidence.time(decode.interval_ns)) }
   local stall = record.requests and record.requests.stall_ns
   if stall then
-    notes[2] = evidence.note(evidence.TIMELINE, "%s of the mean time per token is that",
+    notes[2] = evidence.note(evidence.TIMELINE, "%s of the mean time per token go to them",
       evidence.time(stall))
   end
   report.finding {

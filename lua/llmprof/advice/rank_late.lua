@@ -55,18 +55,18 @@ local function cpu_times(made)
       said[#said + 1] = ("rank %d %s"):format(own.rank, evidence.time(own.cpu_ns))
     end
   end
-  return #said > 0 and evidence.note(evidence.TIMELINE, "CPU time of a step, its range less what "
-    .. "waits for the GPU: %s", table.concat(said, ", ")) or nil
+  return #said > 0 and evidence.note(evidence.TIMELINE, "CPU time of a step, without waiting "
+    .. "for the GPU: %s", table.concat(said, ", ")) or nil
 end
 
 
 -- Why nothing is to be gained where no rank is slower than the late one.
 local function no_gain(record, made)
   local start = entry_of(made, made.rank).start_ns or 0
-  return evidence.note(evidence.TIMELINE, "neither its CPU nor its GPU takes longer for a step "
-    .. "than those of rank %d%s: that lengthens a step, not the time from one to the next%s",
+  return evidence.note(evidence.TIMELINE, "its CPU and its GPU take no longer for a step than "
+    .. "those of rank %d%s: steps get longer, not the time from one to the next%s",
     made.next_rank,
-    start > 0 and (", it begins %s after the first rank"):format(evidence.time(start)) or "",
+    start > 0 and (", but it begins %s after the first rank"):format(evidence.time(start)) or "",
     record.source == "labels" and "; the process that gives it its steps is not in the trace" or "")
 end
 
@@ -74,7 +74,7 @@ end
 local function notes_of(record, made)
   local notes, verdict = { lateness(made) }, record.verdict or {}
   if verdict.instead and verdict.rank == made.rank and verdict.phase == made.phase then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "rank %d came late: %s", made.rank,
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "rank %d arrived late: %s", made.rank,
       verdict.instead)
   end
   notes[#notes + 1] = cpu_times(made)
@@ -123,7 +123,7 @@ local function report_whole(record, report)
   local verdict = record.verdict
   local notes = { evidence.note(evidence.TIMELINE, "%s", verdict.text) }
   if verdict.instead then
-    notes[2] = evidence.note(evidence.TIMELINE, "rank %d came late: %s", verdict.rank,
+    notes[2] = evidence.note(evidence.TIMELINE, "rank %d arrived late: %s", verdict.rank,
       verdict.instead)
   end
   report.finding { title = title_of(record, verdict), evidence = notes, confidence = "high",

@@ -43,15 +43,15 @@ end
 local function in_words(group)
   local what = group.before == "copy" and group.bytes
     and ("a copy of %s"):format(text.bytes(group.bytes)) or group.before or "nothing"
-  return ("after %s, before %s"):format(what, group.after or "nothing")
+  return ("after %s, %s"):format(what, group.after and "before " .. group.after or "at the end")
 end
 
 
 local function note_of(stage, group)
+  local each = stage.steps and evidence.count(group.calls / stage.steps) or "0"
   return evidence.note(evidence.TIMELINE, "%s%s, %s in them: %s",
     evidence.things(group.calls, "waiting call"),
-    stage.steps and (", %s a step"):format(evidence.count(group.calls / stage.steps)) or "",
-    evidence.time(group.ns), in_words(group))
+    each ~= "0" and (", %s a step"):format(each) or "", evidence.time(group.ns), in_words(group))
 end
 
 

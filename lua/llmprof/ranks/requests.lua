@@ -239,10 +239,10 @@ local function decode_interval(groups)
 end
 
 
-local UNKNOWN = "metrics.json does not say when requests were sent: which step prefilled which "
-  .. "request is not attributable"
+local UNKNOWN = "when requests were sent is not in metrics.json, so they cannot be matched to the "
+  .. "steps that prefilled them"
 local APART = "the requests were sent while no step of the capture ran, or the capture does not "
-  .. "say when it began: which step prefilled which request is not attributable"
+  .. "say when it began, so requests cannot be matched to the steps that prefilled them"
 
 
 -- Which requests have a prefill step of their own, in words.
@@ -409,17 +409,16 @@ end
 -- Why nothing is said of single requests; nil where it is.
 local function unknown(left, taken)
   if taken.count == 0 then
-    return "no step of the decode says that it takes a request up: what a transfer took is not "
-      .. "attributable"
+    return "no step of the decode says that it takes a request up, so transfers cannot be timed"
   elseif left.count ~= taken.count then
-    return ("%d requests left the prefill and %d were taken up in the capture: what a transfer "
-      .. "took is not attributable"):format(left.count, taken.count)
+    return ("%d requests left the prefill and %d were taken up in the capture, so transfers "
+      .. "cannot be timed"):format(left.count, taken.count)
   elseif left.count > MOST then
     return ("%d requests are more than the %d that are looked at one by one"):format(left.count,
       MOST)
   elseif not are_in_order(left, taken) then
-    return "requests were taken up in another order than they left the prefill: what a transfer "
-      .. "took is not attributable"
+    return "requests were taken up in another order than they left the prefill, so transfers "
+      .. "cannot be timed"
   end
   return nil
 end

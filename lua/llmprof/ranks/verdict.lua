@@ -58,12 +58,12 @@ local function instead_of(place)
   local work, gap = math.max(place.more_work_ns, 0), math.max(place.more_gap_ns, 0)
   if work + gap == 0 then return nil end
   if place.more_kernels and place.more_kernels >= 1 then
-    return ("it ran %s more kernels before it: %s more computing, and %s longer without a kernel")
+    return ("it ran %s more kernels before it: %s more computing, %s more without a kernel")
       :format(text.number(place.more_kernels, 0), time(work), time(gap))
   elseif work >= gap then
     return ("it computed %s longer before it"):format(time(work))
   end
-  return ("its GPU had nothing to do for %s longer before it: the CPU launched later"):format(
+  return ("its GPU was idle %s longer before it: the CPU launched later"):format(
     time(gap))
 end
 

@@ -65,7 +65,7 @@ local function memory(operators)
 end
 
 
-local BY_NAME = "by names that one operator alone launches"
+local BY_NAME = "by kernel names that only one operator launches"
 
 -- How much of the timeline joined, and by what.
 local function joined_note(results)
@@ -76,11 +76,11 @@ local function joined_note(results)
   local time = joined.by_order.gpu_time_ns + joined.by_name.gpu_time_ns
   local share = joined.gpu_time_ns > 0 and time / joined.gpu_time_ns or 0
   local idle = joined.outside_ns or 0
-  local before = idle > 0 and (" %s of the GPU's %s of idle time with the CPU in no CUDA call was "
-    .. "before them."):format(words.percent((joined.joined_outside_ns or 0) / idle),
-    text.duration(idle)) or ""
-  return blocks.note(("%s of the %s launches in the repeats that count joined an operator, with "
-    .. "%s of their GPU time: %s.%s"):format(text.count(order + name),
+  local before = idle > 0 and (" While the CPU was outside CUDA the GPU was idle for %s, %s of it "
+    .. "before them."):format(text.duration(idle),
+    words.percent((joined.joined_outside_ns or 0) / idle)) or ""
+  return blocks.note(("%s of the %s launches of the repeats that count have an operator, with "
+    .. "%s of the GPU time: %s.%s"):format(text.count(order + name),
     text.count(joined.launches), words.percent(share), how, before))
 end
 

@@ -78,7 +78,7 @@ function parts.stages(results, view)
       data = charts.categories(results),
       picture = function() return charts.mermaid_categories(results) end },
     #cpu + #categories == 0 and say "No stage was broken down.",
-    #cpu > 0 and { note("What the CPU did" .. under .. ", and what it was in while the GPU was "
+    #cpu > 0 and { note("What the CPU did" .. under .. ", and where it was while the GPU was "
       .. "idle. The launch delay is from the end of the launching call to the start of the "
       .. "kernel."),
       sections.table("cpu", cpu) },
@@ -203,7 +203,7 @@ function parts.next(results)
     { "export", run } } do
     lines[i] = "llmprof " .. process.shown(argv)
   end
-  return { say "More of this run, and what other tools make of it:",
+  return { say "Look further into this run:",
     blocks.code { text = table.concat(lines, "\n") },
     note("show lists tables and prints each, -e and repl answer questions over every kernel, copy, "
       .. "call and range, export writes the timeline for ui.perfetto.dev; llmprof help metrics, "
@@ -218,7 +218,8 @@ function parts.trust(results)
   local integrity, overhead = results.integrity, results.overhead
   return join(integrity and { say { "Verdict: ", { strong = integrity.verdict }, "." },
       #integrity.checks > 0 and sections.table("integrity", integrity.checks) or nil },
-    overhead and { say(("What profiling cost, against %d plain runs:"):format(overhead.runs)),
+    overhead and { say(("What profiling cost, against %d plain run%s:"):format(overhead.runs,
+      overhead.runs == 1 and "" or "s")),
       sections.table("overhead", rows.overhead(results)) } or say(words.no_overhead))
 end
 
@@ -268,10 +269,11 @@ function parts.layers(results)
   local said = ("A step of decode has %d layers, as torch modules say%s."):format(made.count,
     made.module and ": " .. made.module or "")
   if made.kernel then
-    said = ("A step of decode has %d layers, by %s, which comes once in each%s. %s and has no row.")
-      :format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
-        made.ends and "A layer ends with it; the first one begins with the step," or "A layer "
-          .. "lasts until it comes again; the last one goes on into what follows the layers,")
+    said = ("A step of decode has %d layers, by %s, which runs once in each%s. A layer %s, "
+      .. "and has no row."):format(made.count, made.kernel,
+      made.named and "" or ", as most of its kernels do",
+      made.ends and "ends with it; the first one begins with the step"
+        or "ends where it runs again; the last one has no end of its own")
   end
   return { note(said), pictures.layers(results) or {},
     sections.table("step_layers", rows.step_layers(results)) }

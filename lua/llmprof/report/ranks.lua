@@ -72,7 +72,7 @@ function ranks.verdict(results)
   local made = record.verdict
   if made then list[1] = as_sentence(made.text) end
   if made and made.instead then
-    list[2] = ("Rank %d came late: %s."):format(made.rank, made.instead)
+    list[2] = ("Rank %d arrived late: %s."):format(made.rank, made.instead)
   end
   if record.pipeline then list[#list + 1] = as_sentence(record.pipeline.text) end
   list[#list + 1] = kv_transfers(record)
@@ -93,7 +93,7 @@ function ranks.clients(results)
     why = "; the rest is the queue, detokenising and the network"
   end
   return said .. (made.agrees and ", which agrees" or why) .. (made.stall_ns
-    and (". Of the interval %s are because steps prefill other requests, too"):format(
+    and (". %s of the interval go to the prefill of other requests"):format(
       text.duration(made.stall_ns)) or "") .. ". " .. as_sentence(made.attributable)
 end
 

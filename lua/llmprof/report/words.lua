@@ -470,10 +470,10 @@ end
 -- Which times are those of what.
 function words.latency_basis(results)
   if not results.latency or not (results.latency.ttft or results.latency.tpot) then return nil end
-  local said = "All times are those under the profiler."
+  local said = "All times are under the profiler."
   if results.overhead then
-    said = ("Times are those of %d run%s without the profiler; \"profiled\" ones, their spread and "
-      .. "what the GPU did are those of the timeline, under it."):format(results.overhead.runs,
+    said = ("Times are from %d run%s without the profiler; \"profiled\" ones, their spread and "
+      .. "what the GPU did are from the timeline, under it."):format(results.overhead.runs,
       results.overhead.runs == 1 and "" or "s")
   end
   local wrong, lead = words.contradiction(results), words.host_lead(results)
@@ -510,8 +510,8 @@ end
 function words.host_lead(results)
   local host = results.latency and results.latency.host
   if not host or host.lead_ns < AHEAD * host.mean_ns then return nil end
-  return ("The CPU does not wait for its tokens: a step takes it %s, and its token is there %s "
-    .. "after that, %s at most."):format(words.ms(host.mean_ns), words.ms(host.lead_ns),
+  return ("The CPU does not wait for its tokens: a step takes it %s, and the token follows %s "
+    .. "later, at most %s."):format(words.ms(host.mean_ns), words.ms(host.lead_ns),
     words.ms(host.lead_max_ns))
 end
 
@@ -642,8 +642,8 @@ function words.sampled(results)
     local moved = made and made.dram_read_bytes and made.dram_write_bytes
       and made.dram_read_bytes + made.dram_write_bytes
     if moved and moved > 0 and made.counted_bytes and not stage.parent then
-      said[#said + 1] = ("%s: kernels that are %s %% of its kernels' time moved %s %% of the "
-        .. "sampled bytes by their counters"):format(stage.name,
+      said[#said + 1] = ("in %s, by their counters, kernels with %s %% of the time moved %s %% "
+        .. "of the sampled bytes"):format(stage.name,
         text.number(made.counted_share * 100, 0),
         text.number(made.counted_bytes / moved * 100, 0))
     end
@@ -653,8 +653,9 @@ function words.sampled(results)
     said[#said + 1] = "nsys gives whole percents: units that are hardly used look busier, and "
       .. "move more, than they do"
   end
-  return "Sampled over time on the whole GPU, without replay; MBU and HFU are of the times of "
-    .. "the table above." .. (#said > 0 and " " .. table.concat(said, "; ") .. "." or "")
+  return "Sampled over time on the whole GPU, without replay; MBU and HFU are for the times "
+    .. "above." .. (#said > 0 and " " .. table.concat(said, "; "):gsub("^%l", string.upper) .. "."
+      or "")
 end
 
 
@@ -717,7 +718,7 @@ function words.lacking(lacking, explained)
   end
   return (#none > 0 and ", without " .. table.concat(none, ", ") or "")
     .. (#some > 0 and "; " .. table.concat(some, ", ") or "")
-    .. (#some > 0 and explained and " (others come less often than that takes passes, or "
+    .. (#some > 0 and explained and " (others run less often than that takes passes, or "
       .. "counters.budget_s was used up)" or "")
 end
 
@@ -746,7 +747,7 @@ function words.coverage(results)
     counters.kernels, counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
       words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
     words.lacking(counters.lacking, true),
-    counters.elsewhere and ("; %s more is of kernels that were measured with the same shapes, in "
+    (counters.elsewhere or 0) >= 0.005 and ("; %s more was measured with the same shapes in "
       .. "another stage"):format(words.percent(counters.elsewhere)) or "",
     shortened and (" The workload was shortened for that: %s."):format(
       counter_plan.shortened_text(shortened)) or "")

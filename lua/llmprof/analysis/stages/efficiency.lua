@@ -174,7 +174,7 @@ local function stage_record(results, stage, kernels)
   if covered >= COVERED then known.issued_flops = flops end
   local made = record(known)
   made.hfu_note = known.issued_flops and "FLOP that were issued, padding of tiles included"
-    or ("FLOP were counted of %.0f %% of its kernels' time, %.0f %% are needed"):format(
+    or ("FLOP counters cover %.0f %% of its kernels' time, it needs %.0f %%"):format(
       covered * 100, COVERED * 100)
   return made
 end

@@ -39,7 +39,7 @@ try: serve more sequences at once: up to there a step takes little longer, as fa
     assert.same({ "batch 60 is near 100, where it turns compute-bound" },
       support.reasons("batch_room", results_of({ flops = 60 * 100e9, weight_bytes = 64e9,
         kv_read_bytes = 60 * 360e6 }, 60)))
-    assert.same({ "its cache grows with the batch: no batch turns it compute-bound" },
+    assert.same({ "the KV cache grows with the batch: no batch size makes it compute-bound" },
       support.reasons("batch_room", results_of({ flops = 100e9, weight_bytes = 64e9,
         kv_read_bytes = 1e9 }, 1)))
   end)

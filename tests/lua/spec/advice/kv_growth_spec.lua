@@ -30,7 +30,7 @@ try: a KV cache of 8 bits, grouped-query or latent attention, paged attention wi
         latency = { tpot = { count = 10, mean_ns = 10e6, source = "ranges",
           slope_ns_per_token = slope, trend = trend } } })[1]
     end
-    assert.equal("what steps differ by is no trend: the slope is not told from chance",
+    assert.equal("no trend over the steps: their slope may be chance",
       why(100000, "none"))
     assert.equal("steps do not get longer", why(-100000, "shorter"))
     assert.equal("steps get 490.00 µs longer over the decode, less than 5.0 % of one",

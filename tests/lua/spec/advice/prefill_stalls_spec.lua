@@ -9,7 +9,7 @@ describe("advice prefill_stalls", function()
   end
 
   it("compares mixed steps with decode steps", function()
-    assert.truthy(of(30e6):find "5 steps that prefill, too, take 30.00 ms each")
+    assert.truthy(of(30e6):find "5 steps also prefill and take 30.00 ms each")
     assert.equal("", of(6e6))
   end)
 

@@ -5,7 +5,7 @@ local engine, said = rank_record.engine, rank_record.said
 
 describe("advice rank_late", function()
   local verdict = { kind = "waiting", rank = 1, phase = "decode", text = "waiting for rank 1",
-    instead = "its GPU had nothing to do for 5 ms longer before it: the CPU launched later" }
+    instead = "its GPU was idle 5 ms longer before it: the CPU launched later" }
 
   -- Rank 1 comes late to decode, by what it needs more than rank 0.
   local function late(given)
@@ -28,8 +28,8 @@ describe("advice rank_late", function()
     assert.equal([[
 rank 0 waits for rank 1 in decode (decode, confidence high)
 - ranks wait 1.00 ms of a step in its collectives on average, 90 % of that for rank 1, which comes 2.00 ms after the next to last (timeline)
-- rank 1 came late: its GPU had nothing to do for 5 ms longer before it: the CPU launched later (timeline)
-- CPU time of a step, its range less what waits for the GPU: rank 0 1.50 ms, rank 1 2.00 ms (timeline)
+- rank 1 arrived late: its GPU was idle 5 ms longer before it: the CPU launched later (timeline)
+- CPU time of a step, without waiting for the GPU: rank 0 1.50 ms, rank 1 2.00 ms (timeline)
 try: look at what the CPU of rank 1's process does there that others do not: launches of its own, an uneven division of layers, experts, heads or requests; its cores and their NUMA node (numactl, taskset), and other processes on them
 change: waits(1)
 if no rank waits for it
@@ -38,9 +38,9 @@ if no rank waits for it
 
   it("gives back nothing where nobody is slower", function()
     local text = said("rank_late", record(late { gain_ns = 0 }))
-    assert.truthy(text:find("neither its CPU nor its GPU takes longer for a step than those of "
-      .. "rank 0, it begins 1.80 ms after the first rank: that lengthens a step, not the time from "
-      .. "one to the next; the process that gives it its steps is not in the trace", 1, true))
+    assert.truthy(text:find("its CPU and its GPU take no longer for a step than those of rank "
+      .. "0, but it begins 1.80 ms after the first rank: steps get longer, not the time from one "
+      .. "to the next; the process that gives it its steps is not in the trace", 1, true))
     assert.truthy(text:find("how the engine hands its workers their steps", 1, true))
     assert.is_nil(text:find "gain:")
   end)

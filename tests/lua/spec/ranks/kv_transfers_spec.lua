@@ -48,8 +48,8 @@ describe("transfers of the KV cache", function()
 
   it("are not attributed where counts or order forbid it", function()
     local made = of(PREFILL, { table.unpack(DECODE, 1, 3) })
-    assert.equal("3 requests left the prefill and 2 were taken up in the capture: what a transfer "
-      .. "took is not attributable", made.unknown)
+    assert.equal("3 requests left the prefill and 2 were taken up in the capture, so transfers "
+      .. "cannot be timed", made.unknown)
     assert.is_nil(made.times)
     made = of({ { 0, 10, 40, 1, 0 }, PREFILL[2] }, DECODE)
     assert.matches("in another order", made.unknown, nil, true)

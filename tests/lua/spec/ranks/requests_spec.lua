@@ -89,7 +89,7 @@ describe("requests", function()
   it("without a time, or of another time, meet the steps in their means only", function()
     local made = of { request(nil, 12, 36) }
     assert.is_nil(made.single)
-    assert.truthy(made.attributable:find "does not say when requests were sent")
+    assert.truthy(made.attributable:find "when requests were sent is not in")
     made = of { request(3600000, 12, 36) }
     assert.is_nil(made.single)
     assert.truthy(made.attributable:find "no step of the capture ran")

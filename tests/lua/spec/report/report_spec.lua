@@ -119,14 +119,14 @@ describe("llmprof.report", function()
 
   it("says under what latency was timed", function()
     local ttft = { count = 2, mean_ns = 5e6, max_ns = 6e6 }
-    assert.matches("\nAll times are those under the profiler.\n",
+    assert.matches("\nAll times are under the profiler.\n",
       latency_of { latency = { ttft = ttft } }, 1, true)
     local said = latency_of { latency = { ttft = ttft, plain = { runs = 2,
       ttft = { count = 4, mean_ns = 4e6, max_ns = 4.5e6 } } },
       overhead = { runs = 2, stages = { { name = "prefill", plain_ms = 4, plain_min_ms = 4,
         plain_max_ms = 4, profiled_ms = 5, inflation = 0.25 } } } }
-    assert.matches("\nTimes are those of 2 runs without the profiler; \"profiled\" ones, their "
-      .. "spread and what the GPU did are those of the timeline, under it.\n", said, 1, true)
+    assert.matches("\nTimes are from 2 runs without the profiler; \"profiled\" ones, their "
+      .. "spread and what the GPU did are from the timeline, under it.\n", said, 1, true)
     assert.matches("| TTFT           | 4.00 |", said, 1, true)
     assert.matches("| TTFT, profiled | 5.00 |", said, 1, true)
     assert.matches("| prefill           |    4.00 |", said, 1, true)
@@ -148,8 +148,8 @@ describe("llmprof.report", function()
       return latency_of { latency = { tpot = { count = 8, mean_ns = 3.5e6, source = "ranges" },
         host = { count = 8, mean_ns = 0.14e6, lead_ns = lead, lead_max_ns = 2 * lead } } }
     end
-    assert.matches("a step takes it 0.14 ms, and its token is there 20.0 ms after that, 40.0 ms "
-      .. "at most.", host(20e6), 1, true)
+    assert.matches("a step takes it 0.14 ms, and the token follows 20.0 ms later, at most "
+      .. "40.0 ms.", host(20e6), 1, true)
     assert.is_nil(host(0):find("does not wait", 1, true))
   end)
 

@@ -218,7 +218,7 @@ describe("llmprof.analysis.stages.efficiency", function()
     assert.equal("FLOP that were issued, padding of tiles included", made.hfu_note)
     made = measured(results, { counted, kernel(nil) }).stages[1].efficiency
     assert.same({ false }, value_of(made, "hfu"))
-    assert.equal("FLOP were counted of 50 % of its kernels' time, 95 % are needed", made.hfu_note)
+    assert.equal("FLOP counters cover 50 % of its kernels' time, it needs 95 %", made.hfu_note)
   end)
 
   it("puts stages together, children left out", function()
