@@ -466,6 +466,16 @@ static int f_write_speedscope(lua_State *L) {
 
 /* ---- perfetto ---- */
 
+/* A time of the window on top of the stack. */
+static int64_t check_time(lua_State *L, const char *field, int64_t otherwise) {
+  int type = lua_getfield(L, -1, field);
+  int64_t time = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : otherwise;
+  if (type != LUA_TNIL && !lua_isinteger(L, -1))
+    luaL_error(L, "'%s' is whole ns", field);
+  lua_pop(L, 1);
+  return time;
+}
+
 /* The option `windows`; the array is a userdata left on the stack. */
 static const llmprof_window *check_windows(lua_State *L, int options,
                                            size_t *count) {
@@ -482,9 +492,8 @@ static const llmprof_window *check_windows(lua_State *L, int options,
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     luaL_checktype(L, -1, LUA_TTABLE);
-    int window = lua_gettop(L);
-    windows[i].first = llmprof_lua_opt_integer(L, window, "first", INT64_MIN);
-    windows[i].last = llmprof_lua_opt_integer(L, window, "last", INT64_MAX);
+    windows[i].first = check_time(L, "first", INT64_MIN);
+    windows[i].last = check_time(L, "last", INT64_MAX);
     lua_pop(L, 1);
     if (windows[i].last < windows[i].first ||
         (i && windows[i].first < windows[i - 1].last))
