@@ -11,6 +11,7 @@ local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local recipe = lazy "llmprof.recipe"
 local reports = lazy "llmprof.run.reports"
+local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = lazy "llmprof.recipe.user"
 
@@ -127,7 +128,8 @@ end
 -- name: what commands call the run.
 function argument.print_digest(run, results, name, say)
   say((digest.render("text", results,
-    { id = run.id, dir = run.dir, name = process.shown { name } }, 1 << 20)))
+    { id = run.id, dir = run.dir, name = process.shown { name } }, 1 << 20,
+    sys.isatty(1) and sys.columns() or nil)))
   say("page: ", text.clean(run:path(layout.reports.page)), "\n")
 end
 

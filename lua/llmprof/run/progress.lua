@@ -184,11 +184,11 @@ local function open_log(path)
 end
 
 
--- Standard error, as term.new takes it.
+-- Standard error, as output.terminal takes it, whose codes are ours.
 local warnings = {}
 
 function warnings.write(_, ...)
-  output.warn(...)
+  output.warn(output.trusted(table.concat { ... }))
   return true
 end
 

@@ -68,6 +68,18 @@ end)
 
 
 describe("llmprof.run.progress", function()
+  it("replaces its line on standard error, and leaves none", function()
+    local stderr, out, text = io.stderr, stream()
+    with_terminal(80, {}, function()
+      io.stderr = out -- luacheck: ignore 122
+      local ui = progress.new { brief = true }
+      ui.begin "plan"
+      ui.finish()
+      io.stderr = stderr -- luacheck: ignore 122
+    end)
+    assert.equal("\r\27[K  plan ...\r\27[K", text())
+  end)
+
   -- What use(ui) prints, on a terminal of this many columns or elsewhere. given: of
   -- progress.new.
   local function printed(use, given, columns)
