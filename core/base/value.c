@@ -4,6 +4,7 @@
  * that 0 is "none" and growing the array breaks nothing. */
 #include "base/value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -255,6 +256,19 @@ bool llmprof_value_append(llmprof_value *list, llmprof_value *item) {
   return true;
 }
 
+/* Put the entries from this link on, the first of all or the last, into the
+ * tree, where there is one. */
+static void thread_tree(llmprof_value *map, uint32_t first) {
+  if (map->count <= FEW) return;
+  if (first == 1) map->root = 0;
+  for (uint32_t added = first; added <= map->count; added++) {
+    entry *at = node(map, added);
+    at->left = at->right = 0;
+    at->level = 1;
+    map->root = insert(map, map->root, added);
+  }
+}
+
 static bool add_entry(llmprof_value *map, const char *key, size_t size,
                       llmprof_value *item) {
   if (map->count >= UINT32_MAX - 1 ||
@@ -263,9 +277,7 @@ static bool add_entry(llmprof_value *map, const char *key, size_t size,
   char *copy = llmprof_memdup(key, size);
   if (!copy) return false;
   map->as.entries[map->count++] = (entry){copy, size, item, 0, 0, 1};
-  uint32_t first = map->count == FEW + 1 ? 1 : (uint32_t)map->count;
-  for (uint32_t added = first; map->count > FEW && added <= map->count; added++)
-    map->root = insert(map, map->root, added);
+  thread_tree(map, map->count == FEW + 1 ? 1 : (uint32_t)map->count);
   return true;
 }
 
@@ -285,55 +297,14 @@ bool llmprof_value_set(llmprof_value *map, const char *key, size_t size,
 
 /* ---- sorting ---- */
 
-/* Copy entries of the subtree from index `from` on, in order of their keys,
- * to sorted[*used ..] and remember where each went. */
-static void gather(const llmprof_value *map, uint32_t link, size_t from,
-                   entry *sorted, uint32_t *moved, size_t *used) {
-  if (!link) return;
-  const entry *at = node(map, link);
-  gather(map, at->left, from, sorted, moved, used);
-  if (link - 1 >= from) {
-    sorted[*used] = *at;
-    moved[link] = (uint32_t)++ * used;
-  }
-  gather(map, at->right, from, sorted, moved, used);
+static int by_key(const void *left, const void *right) {
+  const entry *a = left;
+  return compare(a->key, a->size, right);
 }
 
-static void sort_few(llmprof_value *map, size_t from) {
-  entry *entries = map->as.entries;
-  for (size_t i = from + 1; i < map->count; i++) {
-    entry moved = entries[i];
-    size_t at = i;
-    for (; at > from && compare(moved.key, moved.size, &entries[at - 1]) < 0;
-         at--)
-      entries[at] = entries[at - 1];
-    entries[at] = moved;
-  }
-}
-
-bool llmprof_value_sort(llmprof_value *map, size_t from) {
-  size_t count = map->count;
-  if (from >= count) return true;
-  if (count <= FEW) return sort_few(map, from), true;
-  entry *sorted = llmprof_alloc(count, sizeof *sorted);
-  uint32_t *moved = llmprof_alloc(count + 1, sizeof *moved);
-  bool ok = sorted && moved;
-  if (ok) {
-    moved[0] = 0;
-    for (size_t i = 0; i < from; i++) {
-      sorted[i] = map->as.entries[i];
-      moved[i + 1] = (uint32_t)i + 1;
-    }
-    size_t used = from;
-    gather(map, map->root, from, sorted, moved, &used);
-    for (size_t i = 0; i < count; i++) {
-      sorted[i].left = moved[sorted[i].left];
-      sorted[i].right = moved[sorted[i].right];
-    }
-    memcpy(map->as.entries, sorted, count * sizeof *sorted);
-    map->root = moved[map->root];
-  }
-  llmprof_free(moved);
-  llmprof_free(sorted);
-  return ok;
+void llmprof_value_sort(llmprof_value *map, size_t from) {
+  if (from >= map->count) return;
+  qsort(&map->as.entries[from], map->count - from, sizeof *map->as.entries,
+        by_key);
+  thread_tree(map, 1);
 }

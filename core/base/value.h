@@ -66,9 +66,8 @@ bool llmprof_value_set(llmprof_value *map, const char *key, size_t size,
                        llmprof_value *item);
 
 /* Order the map's entries from index `from` on by the bytes of their keys; the
- * first `from` stay where they are. On false (out of memory) nothing has
- * changed. */
-bool llmprof_value_sort(llmprof_value *map, size_t from);
+ * first `from` stay where they are. */
+void llmprof_value_sort(llmprof_value *map, size_t from);
 
 /* The deepest tree that the parsers make and the writers take: a list in a
  * list has depth 2. */

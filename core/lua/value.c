@@ -377,7 +377,8 @@ static bool add_other_names(lua_State *L, llmprof_value *map) {
       return false;
     lua_pop(L, 1);
   }
-  return llmprof_value_sort(map, first);
+  llmprof_value_sort(map, first);
+  return true;
 }
 
 static bool convert_names(lua_State *L, holder *h, frame *f, llmprof_value *map,

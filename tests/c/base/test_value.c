@@ -85,15 +85,15 @@ TEST(map) {
 
 TEST(sort) {
   llmprof_value *map = llmprof_value_new_map();
-  assert_true(llmprof_value_sort(map, 0));
+  llmprof_value_sort(map, 0);
   static const char *const keys[] = {"z", "m", "\xC3\xA9", "a", "Z", "b"};
   for (size_t i = 0; i < 6; i++)
     assert_true(set_int(map, keys[i], strlen(keys[i]), (int64_t)i));
-  assert_true(llmprof_value_sort(map, 6));
+  llmprof_value_sort(map, 6);
   assert_keys(map, 6, "z", "m", "\xC3\xA9", "a", "Z", "b");
-  assert_true(llmprof_value_sort(map, 1));
+  llmprof_value_sort(map, 1);
   assert_keys(map, 6, "z", "Z", "a", "b", "m", "\xC3\xA9");
-  assert_true(llmprof_value_sort(map, 0));
+  llmprof_value_sort(map, 0);
   assert_keys(map, 6, "Z", "a", "b", "m", "z", "\xC3\xA9");
   for (size_t i = 0; i < 6; i++)
     assert_int_equal(get_int(map, keys[i], strlen(keys[i])), i);
@@ -128,7 +128,7 @@ TEST(many_keys) {
         if (sorted && i)
           assert_true(strcmp(llmprof_value_key(map, i - 1, NULL), at) < 0);
       }
-      assert_true(llmprof_value_sort(map, 0));
+      llmprof_value_sort(map, 0);
     }
     llmprof_value_free(map);
   }
@@ -161,7 +161,7 @@ static bool build(void *arg, llmprof_error *err) {
     else
       llmprof_value_free(list);
   }
-  ok = ok && llmprof_value_sort(map, 3);
+  if (ok) llmprof_value_sort(map, 3);
   llmprof_value_free(map);
   return ok || llmprof_fail_nomem(err);
 }
