@@ -1,7 +1,6 @@
 /* A child's life: running, then leaving (exited and reaped; its group may have
  * to be ended, its output drained), then done. Everything happens in turns of
  * llmprof_spawn_pump: wait, read, look for the exit, see to time limits. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -213,35 +212,23 @@ static void begin_leaving(llmprof_spawn *p) {
 
 /* ---- the group ---- */
 
-/* Is this process, by its number in /proc, a live member of the group? */
-static bool is_member(const char *number, pid_t group) {
-  char path[64], stat[512];
-  snprintf(path, sizeof path, "/proc/%.20s/stat", number);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t size = read(fd, stat, sizeof stat - 1);
-  close(fd);
-  stat[size > 0 ? size : 0] = '\0';
-  char *after = strrchr(stat, ')'); /* the name may contain anything */
-  char state = '\0';
-  int found = 0;
-  return after && sscanf(after, ") %c %*d %d", &state, &found) == 2 &&
-         found == group && state != 'Z' && state != 'X';
+typedef struct membership {
+  pid_t group;
+  bool lives;
+} membership;
+
+static void find_member(void *user, const char *number,
+                        const process_stat *stat) {
+  (void)number;
+  membership *m = user;
+  if (stat->group == m->group && !llmprof_spawn_is_dead(stat)) m->lives = true;
 }
 
 /* kill counts zombies too, and those stay where nobody reaps orphans, as in
  * many a container. */
 static bool has_live_member(pid_t group) {
-  DIR *dir = opendir("/proc");
-  if (!dir) return true;
-  bool found = false;
-  struct dirent *entry;
-  while (!found && (entry = readdir(dir))) {
-    if (*entry->d_name >= '1' && *entry->d_name <= '9')
-      found = is_member(entry->d_name, group);
-  }
-  closedir(dir);
-  return found;
+  membership m = {.group = group};
+  return !llmprof_spawn_each_process(find_member, &m) || m.lives;
 }
 
 static bool group_lives(const llmprof_spawn *p) {

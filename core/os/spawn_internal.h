@@ -123,6 +123,21 @@ void llmprof_spawn_cgroup_end(spawn_cgroup *cgroup);
 
 /* ---- spawn_orphans.c: processes that left the child's group ---- */
 
+typedef struct process_stat {
+  pid_t pid, parent, group;
+  char state;
+  char name[LLMPROF_ORPHAN_NAME];
+  unsigned long long started; /* clock ticks since boot */
+} process_stat;
+
+/* For each process, with its number in /proc. False: /proc is not there. */
+typedef void process_visitor(void *user, const char *number,
+                             const process_stat *stat);
+bool llmprof_spawn_each_process(process_visitor *visit, void *user);
+
+/* A zombie, or less. */
+bool llmprof_spawn_is_dead(const process_stat *stat);
+
 typedef struct spawn_orphan {
   llmprof_orphan told;
   unsigned long long started; /* its number may be given again */

@@ -29,13 +29,6 @@ enum {
 /* Of all children that we have, wanted or not. */
 static spawn_orphans *all;
 
-typedef struct process_stat {
-  pid_t pid, parent, group;
-  char state;
-  char name[LLMPROF_ORPHAN_NAME];
-  unsigned long long started; /* clock ticks since boot */
-} process_stat;
-
 /* ---- /proc ---- */
 
 static int open_proc(const char *number, const char *file) {
@@ -64,7 +57,21 @@ static bool read_stat(const char *number, process_stat *stat) {
                 &stat->state, &stat->parent, &stat->group, &stat->started) == 4;
 }
 
-static bool is_dead(const process_stat *stat) {
+bool llmprof_spawn_each_process(process_visitor *visit, void *user) {
+  DIR *dir = opendir("/proc");
+  if (!dir) return false;
+  struct dirent *entry;
+  while ((entry = readdir(dir))) {
+    process_stat stat;
+    if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
+        read_stat(entry->d_name, &stat))
+      visit(user, entry->d_name, &stat);
+  }
+  closedir(dir);
+  return true;
+}
+
+bool llmprof_spawn_is_dead(const process_stat *stat) {
   return stat->state == 'Z' || stat->state == 'X';
 }
 
@@ -165,22 +172,28 @@ void llmprof_spawn_orphans_begin(spawn_orphans *s) {
   if (!s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
+/* What is looked for among all processes. */
+typedef struct search {
+  spawn_orphans *orphans;
+  int number; /* of the signal that they get */
+  bool lives; /* does one? */
+} search;
+
+static void kill_if_marked(void *user, const char *number,
+                           const process_stat *stat) {
+  search *s = user;
+  if (llmprof_spawn_is_dead(stat) || stat->pid == getpid() ||
+      !has_mark(number, s->orphans->mark))
+    return;
+  s->lives = true;
+  tell(s->orphans, stat, SIGKILL);
+}
+
 /* Kill all with the mark; does one live? */
-static bool kill_marked(spawn_orphans *s) {
-  bool lives = false;
-  DIR *dir = opendir("/proc");
-  struct dirent *entry;
-  while (dir && (entry = readdir(dir))) {
-    process_stat stat;
-    if (*entry->d_name < '1' || *entry->d_name > '9' ||
-        !has_mark(entry->d_name, s->mark) || !read_stat(entry->d_name, &stat) ||
-        is_dead(&stat) || stat.pid == getpid())
-      continue;
-    lives = true;
-    tell(s, &stat, SIGKILL);
-  }
-  if (dir) closedir(dir);
-  return lives;
+static bool kill_marked(spawn_orphans *orphans) {
+  search s = {.orphans = orphans};
+  (void)llmprof_spawn_each_process(kill_if_marked, &s);
+  return s.lives;
 }
 
 size_t llmprof_spawn_end_left(const char *mark,
@@ -199,28 +212,27 @@ size_t llmprof_spawn_end_left(const char *mark,
   return s.count;
 }
 
-bool llmprof_spawn_orphans_signal(spawn_orphans *s, int number) {
-  bool lives = false;
-  DIR *dir = s->mark[0] ? opendir("/proc") : NULL;
-  if (!dir) return false;
-  for (size_t i = 0; i < s->count; i++) s->list[i].told.lives = false;
-  if (number == SIGKILL) llmprof_spawn_cgroup_kill(&s->cgroup);
-  struct dirent *entry;
-  while ((entry = readdir(dir))) {
-    process_stat stat;
-    if (*entry->d_name < '1' || *entry->d_name > '9' ||
-        !read_stat(entry->d_name, &stat) || !is_orphan(s, entry->d_name, &stat))
-      continue;
-    if (is_dead(&stat)) {
-      waitpid(stat.pid, NULL, WNOHANG);
-    } else {
-      lives = true;
-      tell(s, &stat, number);
-    }
+static void signal_orphan(void *user, const char *number,
+                          const process_stat *stat) {
+  search *s = user;
+  if (!is_orphan(s->orphans, number, stat)) return;
+  if (llmprof_spawn_is_dead(stat)) {
+    waitpid(stat->pid, NULL, WNOHANG);
+  } else {
+    s->lives = true;
+    tell(s->orphans, stat, s->number);
   }
-  closedir(dir);
+}
+
+bool llmprof_spawn_orphans_signal(spawn_orphans *orphans, int number) {
+  search s = {.orphans = orphans, .number = number};
+  if (!orphans->mark[0]) return false;
+  for (size_t i = 0; i < orphans->count; i++)
+    orphans->list[i].told.lives = false;
+  if (number == SIGKILL) llmprof_spawn_cgroup_kill(&orphans->cgroup);
+  if (!llmprof_spawn_each_process(signal_orphan, &s)) return false;
   /* Processes that begin meanwhile are not in the list. */
-  return lives || llmprof_spawn_cgroup_lives(&s->cgroup);
+  return s.lives || llmprof_spawn_cgroup_lives(&orphans->cgroup);
 }
 
 void llmprof_spawn_orphans_reap(const spawn_orphans *s) {
