@@ -33,9 +33,9 @@ enum {
 static size_t cache_size(void) {
   CUdevice device;
   int bytes = 0;
-  if (driver.context_device(&device) != CUDA_SUCCESS ||
-      driver.device_attribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
-                              device) != CUDA_SUCCESS ||
+  if (driver.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+      driver.cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+                                  device) != CUDA_SUCCESS ||
       bytes <= 0)
     return 0;
   return (size_t)bytes;
@@ -45,14 +45,15 @@ static size_t cache_size(void) {
 void cache_flush_open(cache_flush *e) {
   *e = (cache_flush){.size = 3 * cache_size()};
   if (e->size == 0 ||
-      driver.memory_alloc(&e->scratch, e->size) != CUDA_SUCCESS) {
+      driver.cuMemAlloc_v2(&e->scratch, e->size) != CUDA_SUCCESS) {
     e->scratch = 0;
     return;
   }
-  (void)driver.memory_set(e->scratch, 0, e->size, NULL);
-  if (driver.module_load(&e->module, reader) != CUDA_SUCCESS) e->module = NULL;
-  if (!e->module || driver.module_function(&e->reader, e->module,
-                                           "llmprof_read") != CUDA_SUCCESS)
+  (void)driver.cuMemsetD8Async(e->scratch, 0, e->size, NULL);
+  if (driver.cuModuleLoadData(&e->module, reader) != CUDA_SUCCESS)
+    e->module = NULL;
+  if (!e->module || driver.cuModuleGetFunction(&e->reader, e->module,
+                                               "llmprof_read") != CUDA_SUCCESS)
     e->reader = NULL;
   if (!e->reader)
     diagnose(
@@ -62,8 +63,8 @@ void cache_flush_open(cache_flush *e) {
 }
 
 void cache_flush_close(cache_flush *e) {
-  if (e->module) (void)driver.module_unload(e->module);
-  if (e->scratch) (void)driver.memory_free(e->scratch);
+  if (e->module) (void)driver.cuModuleUnload(e->module);
+  if (e->scratch) (void)driver.cuMemFree_v2(e->scratch);
   *e = (cache_flush){0};
 }
 
@@ -71,14 +72,14 @@ static bool read_all(const cache_flush *e) {
   CUdeviceptr at = e->scratch;
   uint64_t sectors = e->size / SECTOR;
   void *parameters[] = {&at, &sectors};
-  return driver.launch(e->reader, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters,
-                       NULL) == CUDA_SUCCESS;
+  return driver.cuLaunchKernel(e->reader, GRID, 1, 1, BLOCK, 1, 1, 0, NULL,
+                               parameters, NULL) == CUDA_SUCCESS;
 }
 
 bool cache_flush_run(const cache_flush *e) {
   if (!e->scratch) return false;
   bool touched = e->reader ? read_all(e)
-                           : driver.memory_set(e->scratch, 0, e->size, NULL) ==
-                                 CUDA_SUCCESS;
-  return touched && driver.context_sync() == CUDA_SUCCESS;
+                           : driver.cuMemsetD8Async(e->scratch, 0, e->size,
+                                                    NULL) == CUDA_SUCCESS;
+  return touched && driver.cuCtxSynchronize() == CUDA_SUCCESS;
 }

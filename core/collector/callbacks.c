@@ -232,13 +232,15 @@ static void see_contexts(void) {
   unsigned flags;
   int active = 0;
   for (int i = 0;
-       driver_load() && driver.device_get(&device, i) == CUDA_SUCCESS; i++) {
-    if (driver.primary_state(device, &flags, &active) != CUDA_SUCCESS ||
-        !active || driver.primary_retain(&context, device) != CUDA_SUCCESS)
+       driver_load() && driver.cuDeviceGet(&device, i) == CUDA_SUCCESS; i++) {
+    if (driver.cuDevicePrimaryCtxGetState(device, &flags, &active) !=
+            CUDA_SUCCESS ||
+        !active ||
+        driver.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
       continue;
     samples_context((uint32_t)i, true);
     log_context(context);
-    (void)driver.primary_release(device);
+    (void)driver.cuDevicePrimaryCtxRelease_v2(device);
   }
   exits_register();
 }

@@ -73,36 +73,19 @@ bool driver_load(void) {
   if (loaded) return true;
   void *found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (!found) return false;
-  bool all =
-      find(found, "cuDriverGetVersion", &driver.driver_version) &&
-      find(found, "cuCtxGetCurrent", &driver.context_current) &&
-      find(found, "cuCtxGetDevice", &driver.context_device) &&
-      find(found, "cuCtxSynchronize", &driver.context_sync) &&
-      find(found, "cuDeviceGet", &driver.device_get) &&
-      find(found, "cuDeviceGetName", &driver.device_name) &&
-      find(found, "cuDeviceGetUuid_v2", &driver.device_uuid) &&
-      find(found, "cuDeviceTotalMem_v2", &driver.device_memory) &&
-      find(found, "cuDeviceGetAttribute", &driver.device_attribute) &&
-      find(found, "cuDevicePrimaryCtxGetState", &driver.primary_state) &&
-      find(found, "cuDevicePrimaryCtxRetain", &driver.primary_retain) &&
-      find(found, "cuDevicePrimaryCtxRelease_v2", &driver.primary_release) &&
-      find(found, "cuThreadExchangeStreamCaptureMode", &driver.capture_mode) &&
-      find(found, "cuMemAlloc_v2", &driver.memory_alloc) &&
-      find(found, "cuMemFree_v2", &driver.memory_free) &&
-      find(found, "cuMemsetD8Async", &driver.memory_set) &&
-      find(found, "cuModuleLoadData", &driver.module_load) &&
-      find(found, "cuModuleUnload", &driver.module_unload) &&
-      find(found, "cuModuleGetFunction", &driver.module_function) &&
-      find(found, "cuLaunchKernel", &driver.launch);
-  if (all) loaded = true;
-  return all;
+#define X(name) \
+  if (!find(found, #name, &driver.name)) return false;
+  DRIVER_NEEDED(X)
+#undef X
+  loaded = true;
+  return true;
 }
 
 bool driver_alive(void) {
   CUcontext context;
   (void)driver_load();
-  return !driver.context_current ||
-         driver.context_current(&context) != CUDA_ERROR_DEINITIALIZED;
+  return !driver.cuCtxGetCurrent ||
+         driver.cuCtxGetCurrent(&context) != CUDA_ERROR_DEINITIALIZED;
 }
 
 const char *cupti_result_name(CUptiResult result) {

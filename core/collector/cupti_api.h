@@ -90,33 +90,32 @@ bool cupti_load(const char *path, const char **why);
 void cupti_forget(void);
 
 /* The driver, by its names with their versions. */
+#define DRIVER_NEEDED(X)               \
+  X(cuDriverGetVersion)                \
+  X(cuCtxGetCurrent)                   \
+  X(cuCtxGetDevice)                    \
+  X(cuCtxSynchronize)                  \
+  X(cuDeviceGet)                       \
+  X(cuDeviceGetName)                   \
+  X(cuDeviceGetUuid_v2)                \
+  X(cuDeviceTotalMem_v2)               \
+  X(cuDeviceGetAttribute)              \
+  X(cuDevicePrimaryCtxGetState)        \
+  X(cuDevicePrimaryCtxRetain)          \
+  X(cuDevicePrimaryCtxRelease_v2)      \
+  X(cuThreadExchangeStreamCaptureMode) \
+  X(cuMemAlloc_v2)                     \
+  X(cuMemFree_v2)                      \
+  X(cuMemsetD8Async)                   \
+  X(cuModuleLoadData)                  \
+  X(cuModuleUnload)                    \
+  X(cuModuleGetFunction)               \
+  X(cuLaunchKernel)
+
 typedef struct driver_api {
-  CUresult (*driver_version)(int *version);
-  CUresult (*context_current)(CUcontext *context);
-  CUresult (*context_device)(CUdevice *device);
-  CUresult (*context_sync)(void);
-  CUresult (*device_get)(CUdevice *device, int ordinal);
-  CUresult (*device_name)(char *name, int size, CUdevice device);
-  CUresult (*device_uuid)(CUuuid *uuid, CUdevice device);
-  CUresult (*device_memory)(size_t *bytes, CUdevice device);
-  CUresult (*device_attribute)(int *value, CUdevice_attribute attribute,
-                               CUdevice device);
-  CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
-  CUresult (*primary_retain)(CUcontext *context, CUdevice device);
-  CUresult (*primary_release)(CUdevice device);
-  CUresult (*capture_mode)(CUstreamCaptureMode *mode);
-  CUresult (*memory_alloc)(CUdeviceptr *memory, size_t size);
-  CUresult (*memory_free)(CUdeviceptr memory);
-  CUresult (*memory_set)(CUdeviceptr memory, unsigned char value, size_t size,
-                         CUstream stream);
-  CUresult (*module_load)(CUmodule *module, const void *image);
-  CUresult (*module_unload)(CUmodule module);
-  CUresult (*module_function)(CUfunction *function, CUmodule module,
-                              const char *name);
-  CUresult (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y,
-                     unsigned grid_z, unsigned block_x, unsigned block_y,
-                     unsigned block_z, unsigned shared, CUstream stream,
-                     void **parameters, void **extra);
+#define X(name) __typeof__(name) *name;
+  DRIVER_NEEDED(X)
+#undef X
 } driver_api;
 
 extern driver_api driver;

@@ -16,10 +16,10 @@ static uint64_t devices_seen; /* a bit each */
 bool places_sync(void) {
   CUcontext context = NULL;
   if (guard_capturing() || !driver_load()) return false;
-  if (driver.context_current(&context) != CUDA_SUCCESS || !context)
+  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
     return false;
   bool entered = guard_enter();
-  bool ok = driver.context_sync() == CUDA_SUCCESS;
+  bool ok = driver.cuCtxSynchronize() == CUDA_SUCCESS;
   if (entered) guard_leave();
   return ok;
 }
@@ -27,7 +27,8 @@ bool places_sync(void) {
 /* 0 where the driver does not say. */
 static uint32_t attribute(CUdevice device, CUdevice_attribute which) {
   int value = 0;
-  if (driver.device_attribute(&value, which, device) != CUDA_SUCCESS) return 0;
+  if (driver.cuDeviceGetAttribute(&value, which, device) != CUDA_SUCCESS)
+    return 0;
   return value < 0 ? 0 : (uint32_t)value;
 }
 
@@ -64,14 +65,14 @@ static void write_device(uint32_t ordinal) {
   CUdevice device;
   char name[256] = "";
   if (driver_load() &&
-      driver.device_get(&device, (int)ordinal) == CUDA_SUCCESS) {
+      driver.cuDeviceGet(&device, (int)ordinal) == CUDA_SUCCESS) {
     CUuuid uuid;
     size_t memory;
-    if (driver.device_name(name, sizeof name, device) == CUDA_SUCCESS)
+    if (driver.cuDeviceGetName(name, sizeof name, device) == CUDA_SUCCESS)
       record.name = names_id(name);
-    if (driver.device_uuid(&uuid, device) == CUDA_SUCCESS)
+    if (driver.cuDeviceGetUuid_v2(&uuid, device) == CUDA_SUCCESS)
       memcpy(record.uuid, uuid.bytes, sizeof record.uuid);
-    if (driver.device_memory(&memory, device) == CUDA_SUCCESS)
+    if (driver.cuDeviceTotalMem_v2(&memory, device) == CUDA_SUCCESS)
       record.memory = memory;
     fill_attributes(&record, device);
     record.chip = chip_name(ordinal);

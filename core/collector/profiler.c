@@ -116,7 +116,7 @@ static void add_passes(profiler *p, const uint8_t *available) {
 
 static bool make_sets(profiler *p) {
   CUdevice device = 0;
-  if (driver.context_device(&device) != CUDA_SUCCESS) return false;
+  if (driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) return false;
   p->device = (uint32_t)device;
   p->chip = metrics_chip(p->device);
   if (!p->chip) return false;

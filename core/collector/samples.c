@@ -312,7 +312,7 @@ static void see(uint32_t device) {
 void samples_start(void) {
   CUdevice device;
   if (the_plan.samples_hz == 0 || !cupti.version) return;
-  if (driver_load() && driver.context_device(&device) == CUDA_SUCCESS)
+  if (driver_load() && driver.cuCtxGetDevice(&device) == CUDA_SUCCESS)
     see((uint32_t)device);
   atomic_store(&on, true);
   start_all();

@@ -87,7 +87,7 @@ static uint32_t text_of(const char *file) {
 static void write_process(void) {
   int driver_version = 0;
   if (cupti.version && driver_load())
-    (void)driver.driver_version(&driver_version);
+    (void)driver.cuDriverGetVersion(&driver_version);
   spool_process record = {
       .start = started,
       .pid = (uint32_t)getpid(),
