@@ -38,7 +38,6 @@ static void inject(void) {
 
 CUresult cuInit(unsigned flags) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  (void)flags;
   pthread_once(&once, inject);
   return CUDA_SUCCESS;
 }
@@ -106,19 +105,16 @@ CUresult cuDeviceGet(CUdevice *out, int ordinal) {
 }
 
 CUresult cuDeviceGetName(char *out, int size, CUdevice device) {
-  (void)device;
   snprintf(out, (size_t)size, "Stand-in GPU");
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid *out, CUdevice device) {
-  (void)device;
   memset(out, 7, sizeof *out);
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem(size_t *out, CUdevice device) {
-  (void)device;
   *out = (size_t)80 << 30;
   return CUDA_SUCCESS;
 }
@@ -132,7 +128,6 @@ CUresult cuDeviceGetAttribute(int *out, CUdevice_attribute which,
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
-  (void)mode;
   return CUDA_SUCCESS;
 }
 
@@ -142,13 +137,11 @@ CUresult cuMemAlloc(CUdeviceptr *out, size_t size) {
 }
 
 CUresult cuMemFree(CUdeviceptr memory) {
-  (void)memory;
   return CUDA_SUCCESS;
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, size_t size,
                          CUstream stream) {
-  (void)memory, (void)value, (void)size, (void)stream;
   return CUDA_SUCCESS;
 }
 
@@ -165,7 +158,6 @@ CUresult cuModuleUnload(CUmodule module) {
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule module,
                              const char *name) {
   static standin_kernel kernel;
-  (void)module;
   kernel.name = name;
   *out = (CUfunction)(void *)&kernel;
   return CUDA_SUCCESS;
@@ -175,7 +167,6 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                         unsigned grid_z, unsigned block_x, unsigned block_y,
                         unsigned block_z, unsigned shared, CUstream stream,
                         void **parameters, void **extra) {
-  (void)stream, (void)parameters, (void)extra;
   standin_launch launch = {(const void *)function,
                            {grid_x, grid_y, grid_z},
                            {block_x, block_y, block_z},
@@ -191,7 +182,6 @@ CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph graph,
                               const CUDA_KERNEL_NODE_PARAMS *parameters) {
   static atomic_ulong last = 100;
   standin_node *node = calloc(1, sizeof *node);
-  (void)graph, (void)before, (void)count, (void)parameters;
   if (!node) return CUDA_ERROR_OUT_OF_MEMORY;
   node->id = atomic_fetch_add(&last, 1);
   *out = (CUgraphNode)(void *)node;
@@ -205,7 +195,6 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph,
                                   CUgraph child) {
   static atomic_ulong last = 500;
   standin_node *node = calloc(1, sizeof *node);
-  (void)graph, (void)before, (void)count, (void)child;
   if (!node) return CUDA_ERROR_OUT_OF_MEMORY;
   *node = (standin_node){atomic_fetch_add(&last, 1), true};
   *out = (CUgraphNode)(void *)node;
@@ -221,7 +210,6 @@ CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph graph,
   static atomic_ulong last = 9000;
   const standin_node *of = (const void *)graph;
   standin_graph *g = calloc(1, sizeof *g);
-  (void)flags;
   if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
   *g = (standin_graph){
       .number = 5, .count = 1, .kernels = {of->child ? &inner : &kernel}};
@@ -233,7 +221,6 @@ CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph graph,
 }
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
-  (void)stream;
   standin.graphs++;
   if (standin.graph) standin.graph((const void *)graph, true);
   if (standin.graph) standin.graph((const void *)graph, false);

@@ -274,7 +274,6 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text) {
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
                            void *user) {
   MAY_FAIL();
-  (void)user;
   if (callback) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   callback = f;
   older_graphs = standin.graphs > 0;
@@ -297,7 +296,6 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
-  (void)subscriber;
   callback = NULL;
   pthread_mutex_lock(&lock);
   if (buffer) abort(); /* the next client's records would go there */
@@ -308,7 +306,6 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
 CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
                                 CUpti_CallbackDomain domain,
                                 CUpti_CallbackId id) {
-  (void)subscriber;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API && id < CBIDS)
     atomic_store(&enabled[id], on != 0);
   if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
@@ -405,7 +402,6 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag) {
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context,
                                               uint32_t stream, size_t *count) {
-  (void)context, (void)stream;
   pthread_mutex_lock(&lock);
   *count = dropped;
   dropped = 0;
@@ -432,7 +428,6 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid,
 /* Functions that need only succeed. */
 #define SUCCEEDS(name, params)  \
   CUptiResult name(params *p) { \
-    (void)p;                    \
     MAY_FAIL();                 \
     return CUPTI_SUCCESS;       \
   }

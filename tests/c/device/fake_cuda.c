@@ -15,11 +15,8 @@ enum {
 };
 
 /* Set and read by tests. */
-extern const char *fake_cuda_failing; /* name of a call, or NULL */
-extern cu_result fake_cuda_error;     /* what it returns */
-extern int fake_cuda_contexts, fake_cuda_launches;
-const char *fake_cuda_failing;
-cu_result fake_cuda_error = ERROR_LAUNCH_FAILED;
+const char *fake_cuda_failing;                   /* name of a call, or NULL */
+cu_result fake_cuda_error = ERROR_LAUNCH_FAILED; /* what it returns */
 int fake_cuda_contexts, fake_cuda_launches;
 
 static cu_result result_of(const char *call) {
@@ -28,47 +25,36 @@ static cu_result result_of(const char *call) {
              : 0;
 }
 
-cu_result cuInit(unsigned flags);
 cu_result cuInit(unsigned flags) {
-  (void)flags;
   return result_of("cuInit");
 }
 
 /* Two devices. */
-cu_result cuDeviceGet(int *device, int ordinal);
 cu_result cuDeviceGet(int *device, int ordinal) {
   *device = ordinal + 40;
   return ordinal < 2 ? result_of("cuDeviceGet") : ERROR_INVALID_DEVICE;
 }
 
-cu_result cuDevicePrimaryCtxRetain(cu_context *context, int device);
 cu_result cuDevicePrimaryCtxRetain(cu_context *context, int device) {
-  (void)device;
   *context = NULL;
   cu_result result = result_of("cuDevicePrimaryCtxRetain");
   if (result == 0) fake_cuda_contexts++;
   return result;
 }
 
-cu_result cuDevicePrimaryCtxRelease_v2(int device);
 cu_result cuDevicePrimaryCtxRelease_v2(int device) {
-  (void)device;
   fake_cuda_contexts--;
   return 0;
 }
 
-cu_result cuCtxSetCurrent(cu_context context);
 cu_result cuCtxSetCurrent(cu_context context) {
-  (void)context;
   return result_of("cuCtxSetCurrent");
 }
 
-cu_result cuCtxSynchronize(void);
 cu_result cuCtxSynchronize(void) {
   return result_of("cuCtxSynchronize");
 }
 
-cu_result cuModuleLoadData(cu_module *module, const void *image);
 cu_result cuModuleLoadData(cu_module *module, const void *image) {
   *module = NULL;
   return strstr(image, ".entry llmprof_probe()") ? result_of("cuModuleLoadData")
@@ -76,10 +62,7 @@ cu_result cuModuleLoadData(cu_module *module, const void *image) {
 }
 
 cu_result cuModuleGetFunction(cu_function *function, cu_module module,
-                              const char *name);
-cu_result cuModuleGetFunction(cu_function *function, cu_module module,
                               const char *name) {
-  (void)module;
   *function = NULL;
   return strcmp(name, "llmprof_probe") == 0 ? result_of("cuModuleGetFunction")
                                             : ERROR_NAMELESS;
@@ -89,12 +72,7 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module,
 cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
                          unsigned grid_z, unsigned block_x, unsigned block_y,
                          unsigned block_z, unsigned shared_bytes, void *stream,
-                         void **parameters, void **extra);
-cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
-                         unsigned grid_z, unsigned block_x, unsigned block_y,
-                         unsigned block_z, unsigned shared_bytes, void *stream,
                          void **parameters, void **extra) {
-  (void)function, (void)stream, (void)parameters, (void)extra;
   if (grid_x * grid_y * grid_z * block_x * block_y * block_z != 1 ||
       shared_bytes)
     return ERROR_NAMELESS;
@@ -103,7 +81,6 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
 }
 #endif
 
-cu_result cuGetErrorName(cu_result error, const char **name);
 cu_result cuGetErrorName(cu_result error, const char **name) {
   if (error == ERROR_INVALID_DEVICE) *name = "CUDA_ERROR_INVALID_DEVICE";
   if (error == ERROR_LAUNCH_FAILED) *name = "CUDA_ERROR_LAUNCH_FAILED";

@@ -25,7 +25,6 @@ typedef struct nvmlDevice_st {
 } device;
 
 /* How often NVML was initialised and not yet shut down. */
-extern int fake_nvml_running;
 int fake_nvml_running;
 
 #ifndef FAKE_HOLLOW
@@ -63,32 +62,6 @@ int fake_nvml_running;
 #define CUDA   nvmlSystemGetCudaDriverVersion_v2
 #define PCI    nvmlDeviceGetPciInfo_v3
 #endif
-
-int INIT(void);
-int nvmlShutdown(void);
-const char *nvmlErrorString(int code);
-int nvmlSystemGetDriverVersion(char *text, unsigned size);
-int CUDA(int *version);
-int COUNTS(unsigned *count);
-int HANDLE(unsigned index, device **got);
-int nvmlDeviceGetName(device *d, char *text, unsigned size);
-int nvmlDeviceGetUUID(device *d, char *text, unsigned size);
-int nvmlDeviceGetCudaComputeCapability(device *d, int *major, int *minor);
-int PCI(device *d, void *pci);
-int nvmlDeviceGetMemoryInfo(device *d, unsigned long long *memory);
-int nvmlDeviceGetMemoryInfo_v2(device *d, void *memory);
-int nvmlDeviceGetClockInfo(device *d, int kind, unsigned *mhz);
-int nvmlDeviceGetMaxClockInfo(device *d, int kind, unsigned *mhz);
-int nvmlDeviceGetTemperature(device *d, int sensor, unsigned *celsius);
-int nvmlDeviceGetTemperatureV(device *d, int *temperature);
-int nvmlDeviceGetPowerUsage(device *d, unsigned *milliwatts);
-int nvmlDeviceGetTotalEnergyConsumption(device *d,
-                                        unsigned long long *millijoules);
-int LIMIT(device *d, unsigned *milliwatts);
-int nvmlDeviceGetPersistenceMode(device *d, unsigned *mode);
-int REASON(device *d, unsigned long long *reasons);
-int nvmlDeviceGetUtilizationRates(device *d, unsigned *rates);
-int nvmlDeviceGetMigMode(device *d, unsigned *current, unsigned *pending);
 
 static device devices[3];
 
@@ -157,7 +130,6 @@ int HANDLE(unsigned index, device **got) {
 /* ---- a device ---- */
 
 int nvmlDeviceGetName(device *d, char *text, unsigned size) {
-  (void)d;
   return ANSWER ? ANSWER : copy(text, size, "NVIDIA H200");
 }
 
@@ -168,13 +140,11 @@ int nvmlDeviceGetUUID(device *d, char *text, unsigned size) {
 }
 
 int nvmlDeviceGetCudaComputeCapability(device *d, int *major, int *minor) {
-  (void)d;
   *major = 9, *minor = 0;
   return ANSWER;
 }
 
 int PCI(device *d, void *pci) {
-  (void)d;
   if (ANSWER) return ANSWER;
 #ifdef FAKE_OLD
   memset(pci, 0, 52);
@@ -189,13 +159,11 @@ int PCI(device *d, void *pci) {
 
 #ifdef FAKE_OLD
 int nvmlDeviceGetMemoryInfo(device *d, unsigned long long *memory) {
-  (void)d;
   memory[0] = 150754820096, memory[1] = 0, memory[2] = 2147483648;
   return ANSWER;
 }
 
 int nvmlDeviceGetTemperatureV(device *d, int *temperature) {
-  (void)d;
   if (temperature[0] != (int)(3 * sizeof(int) | 1 << 24) || temperature[1])
     return VERSION_MISMATCH;
   temperature[2] = 51;
@@ -203,7 +171,6 @@ int nvmlDeviceGetTemperatureV(device *d, int *temperature) {
 }
 #else
 int nvmlDeviceGetMemoryInfo_v2(device *d, void *memory) {
-  (void)d;
   unsigned version;
   memcpy(&version, memory, sizeof version);
   if (version != (40 | 2u << 24)) return VERSION_MISMATCH;
@@ -213,13 +180,11 @@ int nvmlDeviceGetMemoryInfo_v2(device *d, void *memory) {
 }
 
 int nvmlDeviceGetTemperature(device *d, int sensor, unsigned *celsius) {
-  (void)d;
   *celsius = 51;
   return sensor ? INVALID_ARGUMENT : ANSWER;
 }
 
 int nvmlDeviceGetMigMode(device *d, unsigned *current, unsigned *pending) {
-  (void)d;
   *current = 0, *pending = 1;
   return ANSWER;
 }
@@ -232,36 +197,30 @@ static int clock_of(int kind, unsigned sm, unsigned memory, unsigned *mhz) {
 }
 
 int nvmlDeviceGetClockInfo(device *d, int kind, unsigned *mhz) {
-  (void)d;
   return clock_of(kind, 345, 3201, mhz);
 }
 
 int nvmlDeviceGetMaxClockInfo(device *d, int kind, unsigned *mhz) {
-  (void)d;
   return clock_of(kind, 1980, 3202, mhz);
 }
 
 int nvmlDeviceGetPowerUsage(device *d, unsigned *milliwatts) {
-  (void)d;
   *milliwatts = 76543;
   return ANSWER;
 }
 
 int nvmlDeviceGetTotalEnergyConsumption(device *d,
                                         unsigned long long *millijoules) {
-  (void)d;
   *millijoules = 5000000250;
   return ANSWER;
 }
 
 int LIMIT(device *d, unsigned *milliwatts) {
-  (void)d;
   *milliwatts = 700000;
   return ANSWER;
 }
 
 int nvmlDeviceGetPersistenceMode(device *d, unsigned *mode) {
-  (void)d;
   *mode = 1;
   return ANSWER;
 }
@@ -272,7 +231,6 @@ int REASON(device *d, unsigned long long *reasons) {
 }
 
 int nvmlDeviceGetUtilizationRates(device *d, unsigned *rates) {
-  (void)d;
   rates[0] = 97, rates[1] = 0;
   return ANSWER;
 }
