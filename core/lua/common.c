@@ -114,9 +114,8 @@ const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
 }
 
 bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field,
-                          bool otherwise) {
+                          bool value) {
   int type = push_option(L, arg, field);
-  bool value = otherwise;
   if (type != LUA_TNIL) {
     check_option(L, arg, field, type == LUA_TBOOLEAN, "boolean");
     value = lua_toboolean(L, -1);
@@ -126,10 +125,8 @@ bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field,
 }
 
 lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
-                                    lua_Integer otherwise) {
-  int type = push_option(L, arg, field);
-  lua_Integer value = otherwise;
-  if (type != LUA_TNIL) {
+                                    lua_Integer value) {
+  if (push_option(L, arg, field) != LUA_TNIL) {
     int is_integer = 0;
     value = lua_tointegerx(L, -1, &is_integer);
     check_option(L, arg, field, is_integer, "integer");
@@ -139,9 +136,8 @@ lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
 }
 
 lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
-                                  lua_Number otherwise) {
+                                  lua_Number value) {
   int type = push_option(L, arg, field);
-  lua_Number value = otherwise;
   if (type != LUA_TNIL) {
     check_option(L, arg, field, type == LUA_TNUMBER, "number");
     value = lua_tonumber(L, -1);

@@ -66,15 +66,15 @@ const char *llmprof_lua_check_path(lua_State *L, int arg);
  * refused, since they would be strings on the stack only. */
 const char *llmprof_lua_check_item(lua_State *L, int arg, lua_Integer i);
 
-/* Option fields of the table at `arg` (nil or none: all default). */
+/* Option fields of the table at `arg` (nil or none: all default), the last
+ * argument where they are not given. */
 const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
                                    const char *otherwise);
-bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field,
-                          bool otherwise);
+bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field, bool value);
 lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
-                                    lua_Integer otherwise);
+                                    lua_Integer value);
 lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
-                                  lua_Number otherwise);
+                                  lua_Number value);
 
 /* From now on SIGINT, SIGTERM and SIGHUP raise INTERRUPTED in L at the next Lua
  * instruction, and stop the loops of the core; a second signal ends the

@@ -35,24 +35,25 @@ static int sys_isatty(lua_State *L) {
   return 1;
 }
 
-/* sys.columns() -> width of the terminal, nil without one */
-static int sys_columns(lua_State *L) {
-  int columns;
-  if (llmprof_sys_columns(&columns))
-    lua_pushinteger(L, columns);
+static int push_size(lua_State *L, bool of_columns) {
+  int columns, lines;
+  llmprof_sys_terminal(&columns, &lines);
+  int size = of_columns ? columns : lines;
+  if (size)
+    lua_pushinteger(L, size);
   else
     lua_pushnil(L);
   return 1;
 }
 
+/* sys.columns() -> width of the terminal, nil without one */
+static int sys_columns(lua_State *L) {
+  return push_size(L, true);
+}
+
 /* sys.lines() -> height of the terminal, nil without one */
 static int sys_lines(lua_State *L) {
-  int lines;
-  if (llmprof_sys_lines(&lines))
-    lua_pushinteger(L, lines);
-  else
-    lua_pushnil(L);
-  return 1;
+  return push_size(L, false);
 }
 
 /* sys.output_lost() -> nil while all that was printed on standard output has

@@ -27,27 +27,13 @@ int64_t llmprof_sys_monotonic(void) {
   return now(CLOCK_MONOTONIC);
 }
 
-/* Of the first standard stream that is a terminal. */
-static bool window_size(struct winsize *size) {
+void llmprof_sys_terminal(int *columns, int *lines) {
   static const int order[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
-  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-    if (ioctl(order[i], TIOCGWINSZ, size) == 0) return true;
-  }
-  return false;
-}
-
-bool llmprof_sys_columns(int *columns) {
-  struct winsize size;
-  if (!window_size(&size)) return false;
+  struct winsize size = {0};
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+    if (ioctl(order[i], TIOCGWINSZ, &size) == 0) break;
   *columns = size.ws_col;
-  return size.ws_col > 0;
-}
-
-bool llmprof_sys_lines(int *lines) {
-  struct winsize size;
-  if (!window_size(&size)) return false;
   *lines = size.ws_row;
-  return size.ws_row > 0;
 }
 
 /* ---- processor and memory ---- */

@@ -15,10 +15,8 @@ int64_t llmprof_sys_realtime(void);
 int64_t llmprof_sys_monotonic(void);
 
 /* Width and height of the terminal that stdout, stderr or stdin (the first
- * that is one) is connected to; false when none is, or it does not know its
- * size. */
-bool llmprof_sys_columns(int *columns);
-bool llmprof_sys_lines(int *lines);
+ * that is one) is connected to; 0 when none is, or it does not know. */
+void llmprof_sys_terminal(int *columns, int *lines);
 
 enum {
   LLMPROF_NAME_SIZE = 256

@@ -26,7 +26,7 @@ static void test_clocks(void **state) {
 
 /* stdin, stdout and stderr become a terminal of 123 columns, and of none. */
 static int measure_terminal(void) {
-  int columns = 0, ends = posix_openpt(O_RDWR | O_NOCTTY);
+  int columns = 0, lines, ends = posix_openpt(O_RDWR | O_NOCTTY);
   if (ends < 0 || grantpt(ends) != 0 || unlockpt(ends) != 0) return TEST_CANNOT;
   int terminal = open(ptsname(ends), O_RDWR | O_NOCTTY);
   int null = open("/dev/null", O_RDWR);
@@ -34,16 +34,19 @@ static int measure_terminal(void) {
   if (terminal < 0 || ioctl(terminal, TIOCSWINSZ, &size) != 0)
     return TEST_CANNOT;
   for (int fd = 0; fd < 3; fd++) dup2(null, fd);
-  if (llmprof_sys_columns(&columns)) return 1;
+  llmprof_sys_terminal(&columns, &lines);
+  if (columns) return 1;
   for (int fd = 0; fd < 3; fd++) {
     dup2(terminal, fd);
-    if (!llmprof_sys_columns(&columns) || columns != 123) return 2;
+    llmprof_sys_terminal(&columns, &lines);
+    if (columns != 123) return 2;
     dup2(null, fd);
   }
   size.ws_col = 0;
   dup2(terminal, 1);
   ioctl(1, TIOCSWINSZ, &size);
-  return llmprof_sys_columns(&columns) ? 3 : 0;
+  llmprof_sys_terminal(&columns, &lines);
+  return columns ? 3 : 0;
 }
 
 static void test_columns(void **state) {
