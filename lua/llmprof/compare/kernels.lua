@@ -10,6 +10,7 @@ local metrics = require "llmprof.compare.metrics"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local verdict = require "llmprof.compare.verdict"
 
 local kernels = {}
@@ -227,7 +228,7 @@ local function candidates(gone, new, around)
       end
     end
   end
-  table.sort(list, keys.order("-points", function(pair) return place_of(pair.old) end,
+  table.sort(list, lists.by("-points", function(pair) return place_of(pair.old) end,
     function(pair) return place_of(pair.new) end))
   return list
 end

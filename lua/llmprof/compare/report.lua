@@ -4,7 +4,7 @@ local charts = require "llmprof.report.html.charts"
 local columns = require "llmprof.report.columns"
 local document = require "llmprof.report.html.document"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 local version = require "llmprof.version"
@@ -140,8 +140,8 @@ local function headline(made, names)
   for _, row in ipairs(top_rows(made.times)) do
     if row.path:find "%.ms$" then list[#list + 1] = row end
   end
-  list = keys.stable(list, function(row) return -(row.of_change or 0) end)
-  for i, row in ipairs(keys.first(list, SAID)) do said[i] = change_words(row) end
+  list = lists.stable(list, function(row) return -(row.of_change or 0) end)
+  for i, row in ipairs(lists.first(list, SAID)) do said[i] = change_words(row) end
   if #list > SAID then said[#said + 1] = ("%d more"):format(#list - SAID) end
   names = names or { made.before.name, made.after.name }
   return ("%s against %s: %s"):format(names[2], names[1],
@@ -211,7 +211,7 @@ local order = { broken = 1, [verdict.UNKNOWN] = 2, kept = 3 }
 
 -- The first rows, of limits those that are not kept.
 local function first_rows(rows, most)
-  return keys.first(keys.stable(rows, function(row) return order[row.outcome] or 0 end), most)
+  return lists.first(lists.stable(rows, function(row) return order[row.outcome] or 0 end), most)
 end
 
 
@@ -262,8 +262,8 @@ local BRIEF_LIMITS, BRIEF_DIFFERENCES = 4, 3
 local weight = { work = 1, model = 2, run = 3, machine = 4, workload = 5, configuration = 6 }
 
 local function differences_line(differences)
-  local said, list = {}, keys.stable(differences, function(row) return weight[row.group] or 7 end)
-  for i, row in ipairs(keys.first(list, BRIEF_DIFFERENCES)) do
+  local said, list = {}, lists.stable(differences, function(row) return weight[row.group] or 7 end)
+  for i, row in ipairs(lists.first(list, BRIEF_DIFFERENCES)) do
     said[i] = ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
       row.after or "(none)"), 60, "middle"))
   end

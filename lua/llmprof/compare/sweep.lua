@@ -4,7 +4,7 @@ local columns = require "llmprof.report.columns"
 local rows_of = require "llmprof.report.rows"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
 local side = require "llmprof.compare.side"
@@ -70,7 +70,7 @@ function sweep.curve_rows(runs)
     end
   end
   if #rows < 2 then return {} end
-  table.sort(rows, keys.order "offered_per_s")
+  table.sort(rows, lists.by "offered_per_s")
   mark_rows(rows)
   return rows
 end

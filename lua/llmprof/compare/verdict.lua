@@ -13,7 +13,7 @@
 -- nothing tells how much processes differ, unless other runs of the same thing do
 -- (`noise`): without an interval, a change beyond an assumed bound is one. Sides with the
 -- same samples are the same.
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 
@@ -343,7 +343,7 @@ function verdict.correct(rows)
   for _, row in ipairs(rows) do
     if row.p then tested[#tested + 1] = row end
   end
-  table.sort(tested, keys.order "p")
+  table.sort(tested, lists.by "p")
   local least = 0
   for i, row in ipairs(tested) do
     least = math.max(least, math.min((#tested - i + 1) * row.p, 1))
@@ -357,10 +357,10 @@ end
 
 
 -- Rows by how much they changed (difference_ns), the largest first, each with its share of all
--- changes; more: what orders those that changed as much, as keys.order takes it.
+-- changes; more: what orders those that changed as much, as lists.by takes it.
 function verdict.by_change(rows, ...)
   local function size(row) return math.abs(row.difference_ns) end
-  table.sort(rows, keys.order(function(row) return -size(row) end, ...))
+  table.sort(rows, lists.by(function(row) return -size(row) end, ...))
   local all = 0
   for _, row in ipairs(rows) do all = all + size(row) end
   for _, row in ipairs(rows) do row.share = all > 0 and size(row) / all or nil end

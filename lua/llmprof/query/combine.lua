@@ -8,6 +8,7 @@ local range_name = require "llmprof.trace.nvtx_names"
 local show = require "llmprof.query.show"
 local spans = require "llmprof.spans"
 local keys_of = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 
 local combine = {}
 
@@ -108,7 +109,7 @@ local function in_order(sums, list)
     to[#to + 1] = one
   end
   local function walk(level)
-    table.sort(level, keys_of.order("-total", "path"))
+    table.sort(level, lists.by("-total", "path"))
     for _, one in ipairs(level) do
       made[#made + 1] = one
       walk(below[one.path] or {})
@@ -348,7 +349,7 @@ function combine.diff(before, after, wanted)
   -- of those that changed as much the first part in which they differ, as text, decides
   local order = { function(entry) return -math.abs(difference(entry) or 0) end }
   for i = 1, #keys do order[i + 1] = function(entry) return tostring(entry.parts[i]) end end
-  table.sort(entries, keys_of.order(table.unpack(order)))
+  table.sort(entries, lists.by(table.unpack(order)))
   local list = {}
   for i, key in ipairs(keys) do
     list[i] = { name = key, type = "string",

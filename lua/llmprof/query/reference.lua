@@ -8,6 +8,7 @@ local json = require "llmprof.json"
 local metrics = lazy "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
 local key_sets = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 
 local reference = {}
 
@@ -327,7 +328,7 @@ function reference.topics()
         title = ("Fields of %s.json"):format(schema) }
     end
   end
-  table.sort(topics, key_sets.order "name")
+  table.sort(topics, lists.by "name")
   return topics
 end
 

@@ -2,7 +2,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local group = require "llmprof.query.group"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -343,7 +343,7 @@ local function parts_of(rows, by)
     list[#list + 1] = { label = value and tostring(value) or "(none)", set = set,
       time = first and set:covered(first, last) or 0 }
   end
-  table.sort(list, keys.order("-time", "label"))
+  table.sort(list, lists.by("-time", "label"))
   return list
 end
 

@@ -5,6 +5,7 @@ local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local findings = require "llmprof.report.findings"
 local key_sets = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.report.operators"
 local overhead = require "llmprof.analysis.latency.overhead"
@@ -352,7 +353,7 @@ local function fitted(content, entry, is_summary)
   for i, block in ipairs(content) do
     made[i] = block
     if block.kind == "table" then
-      local kept = key_sets.first(block.rows, entry.most)
+      local kept = lists.first(block.rows, entry.most)
       local rest = not is_summary and #block.rows - #kept or 0
       made[i] = { blocks.table { name = block.name, filter = block.filter, title = block.title,
         columns = entry.columns and picked(block.columns, entry.columns) or block.columns,
@@ -401,7 +402,7 @@ local function own_blocks(results, entry, most)
     made[i] = own_column(column, rows)
   end
   return blocks.join(blocks.table { name = entry.name, columns = made,
-    rows = key_sets.first(rows, most) })
+    rows = lists.first(rows, most) })
 end
 
 

@@ -7,7 +7,7 @@ local document = require "llmprof.io.document"
 local findings = require "llmprof.report.findings"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -138,7 +138,7 @@ end
 
 -- The first of a list, each as f makes it; how many are left out.
 local function first(list, most, f)
-  local made = keys.first(list, most)
+  local made = lists.first(list, most)
   for i, one in ipairs(made) do made[i] = f(one) end
   return made, #list - #made
 end

@@ -6,7 +6,7 @@ local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
 local findings = require "llmprof.report.findings"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local overhead = require "llmprof.analysis.latency.overhead"
@@ -108,7 +108,7 @@ function documents.stage_rows(results)
       list[#list + 1] = row
     end
   end
-  return keys.first(list, STAGES)
+  return lists.first(list, STAGES)
 end
 
 
@@ -143,7 +143,7 @@ end
 
 
 local function kernel_table(results)
-  return sections.either("top_kernels", keys.first(rows.functions(results), ROWS),
+  return sections.either("top_kernels", lists.first(rows.functions(results), ROWS),
     words.no_rows(results))
 end
 

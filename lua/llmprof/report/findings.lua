@@ -1,6 +1,6 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.report.ranks"
@@ -139,7 +139,7 @@ end
 
 
 local function moves_of(results, list, most)
-  local made = keys.first(list, most)
+  local made = lists.first(list, most)
   for i, finding in ipairs(made) do made[i] = move(results, finding) end
   return made
 end

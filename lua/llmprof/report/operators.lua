@@ -2,7 +2,7 @@
 -- for the other reports.
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local parts = require "llmprof.report.parts"
@@ -39,7 +39,7 @@ end
 -- Batches and lengths that shapes tell, the first of them; nil where none do.
 local function inputs(operators)
   local said, list = {}, operators.inputs or {}
-  for i, one in ipairs(keys.first(list, INPUTS)) do
+  for i, one in ipairs(lists.first(list, INPUTS)) do
     local tokens = text.count(one.tokens) .. (one.tokens == 1 and " token" or " tokens")
     said[i] = ("%s (%s)"):format(one.sequences
       and ("%s of %s"):format(text.count(one.sequences), tokens) or tokens,
@@ -125,7 +125,7 @@ local function all(results)
   local operators = results.operators
   if not operators then return parts.not_measured(results, "operators") end
   local by_stage = rows.operator_stages(operators.operators, OF_STAGE)
-  local launched = rows.operator_kernels(results, keys.first(operators.operators, WITH_KERNELS),
+  local launched = rows.operator_kernels(results, lists.first(operators.operators, WITH_KERNELS),
     KERNELS_EACH)
   return { blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),

@@ -3,7 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local process = require "llmprof.process.child"
 local charts = require "llmprof.report.html.charts"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local pictures = require "llmprof.report.pictures"
 local rows = require "llmprof.report.rows"
@@ -231,7 +231,7 @@ function parts.lines(results, view)
     .. "with what it launched. Kernels of a CUDA graph have the line that put them into it in "
     .. "llmprof's own recordings, in traces of torch.profiler the one that replayed it.") }
   list[2] = view.page and sections.blocks(results, "lines", { most = most, bare = true,
-    filter = true }) or sections.table("top_lines", keys.first(rows.lines(results), most))
+    filter = true }) or sections.table("top_lines", lists.first(rows.lines(results), most))
   for i, stage in ipairs(made.stages) do
     local function share(ns) return words.percent(ns / math.max(stage.gpu_ns, 1)) end
     list[#list + 1] = { blocks.title(stage.stage), note(("%s of its GPU time has a line, %s%s a "

@@ -2,7 +2,7 @@
 local errors = require "llmprof.process.errors"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local labels = require "llmprof.analysis.kernels.labels"
 local range_name = require "llmprof.trace.nvtx_names"
 local text = require "llmprof.text"
@@ -110,8 +110,8 @@ function rows.roofline(results, limit)
     return kernel.counters ~= nil and (not limit or points[kernel.id] ~= nil)
   end)
   if limit then
-    table.sort(list, keys.order("-total_ns", "id"))
-    list = keys.first(list, limit)
+    table.sort(list, lists.by("-total_ns", "id"))
+    list = lists.first(list, limit)
   end
   for _, row in ipairs(list) do
     local point = points[row.id]
@@ -131,8 +131,8 @@ end
 
 -- Rows in the order of their GPU time, as many as top_n.
 local function largest(results, list, key)
-  table.sort(list, keys.order("-total_ns", key, "place"))
-  return keys.first(list, rows.top_n(results))
+  table.sort(list, lists.by("-total_ns", key, "place"))
+  return lists.first(list, rows.top_n(results))
 end
 
 
@@ -490,7 +490,7 @@ function rows.overhead(results)
     end
     return { verdict = verdict, place = place[stage.name] or #results.stages + i }
   end)
-  table.sort(list, keys.order "place")
+  table.sort(list, lists.by "place")
   return list
 end
 
@@ -571,7 +571,7 @@ end
 -- The operators with their times on the timeline; all without a limit.
 function rows.timeline_operators(results, limit)
   local joined = results.operators and results.operators.joined
-  return keys.first(joined and joined.operators or {}, limit)
+  return lists.first(joined and joined.operators or {}, limit)
 end
 
 
@@ -588,10 +588,10 @@ function rows.operator_stages(operators, limit)
         host_self_ns = of.host_self_ns, device_self_ns = of.device_self_ns }
     end
   end
-  table.sort(stages, keys.order("-total", "name"))
+  table.sort(stages, lists.by("-total", "name"))
   for _, stage in ipairs(stages) do
-    table.sort(stage, keys.order("-host_self_ns", "name"))
-    for _, row in ipairs(keys.first(stage, limit)) do
+    table.sort(stage, lists.by("-host_self_ns", "name"))
+    for _, row in ipairs(lists.first(stage, limit)) do
       row.host_share = stage.total > 0 and row.host_self_ns / stage.total or nil
       made[#made + 1] = row
     end
@@ -627,7 +627,7 @@ end
 function rows.operator_kernels(results, list, limit)
   local made, read = {}, labels_of_operators(results, list)
   for _, operator in ipairs(list) do
-    for _, kernel in ipairs(keys.first(operator.kernels or {}, limit)) do
+    for _, kernel in ipairs(lists.first(operator.kernels or {}, limit)) do
       made[#made + 1] = { operator = operator.name, name = kernel.name,
         label = read[kernel.name], calls = kernel.calls,
         device_ns = kernel.device_ns, share = operator.device_self_ns

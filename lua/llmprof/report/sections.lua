@@ -5,6 +5,7 @@ local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 
@@ -375,7 +376,7 @@ function sections.blocks(results, name, options)
   if #records == 0 then return nil end
   return blocks.join(not options.bare and blocks.title(section.title), blocks.note(options.note),
     blocks.table { name = name, columns = section.columns, filter = options.filter,
-      rows = nearest.first(records, most) },
+      rows = lists.first(records, most) },
     #records > most and blocks.say(("%d more: llmprof show RUN %s."):format(#records - most, name)))
 end
 

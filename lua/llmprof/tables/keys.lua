@@ -1,5 +1,4 @@
--- Keys of tables: sorted, made of several values, and which one was meant by a word; lists in
--- their order.
+-- Keys of tables: sorted, made of several values, and which one was meant by a word.
 local keys = {}
 
 
@@ -18,49 +17,6 @@ function keys.sorted(map)
   end
   table.sort(list, mixed and by_text or nil)
   return list
-end
-
-
--- ---- lists ----
-
--- The first of a list, as many as `most`; nil: all.
-function keys.first(list, most)
-  return table.move(list, 1, math.min(most or #list, #list), 1, {})
-end
-
-
-local function by_field(name)
-  return function(one) return one[name] end
-end
-
--- A function for table.sort: by the first of these keys that differs, a field or a function of what
--- is sorted; falling by a field with a "-" before its name.
-function keys.order(...)
-  local getters, falls = {}, {}
-  for i, key in ipairs { ... } do
-    local is_field = type(key) == "string"
-    falls[i] = is_field and key:find "^%-" ~= nil
-    getters[i] = is_field and by_field(falls[i] and key:sub(2) or key) or key
-  end
-  return function(a, b)
-    for i, get in ipairs(getters) do
-      local left, right = get(a), get(b)
-      if left ~= right then
-        if falls[i] then return left > right end
-        return left < right
-      end
-    end
-    return false
-  end
-end
-
-
--- A list by a key, as of keys.order, what is equal there in the order it had.
-function keys.stable(list, key)
-  local place, made = {}, keys.first(list)
-  for i, one in ipairs(list) do place[one] = i end
-  table.sort(made, keys.order(key, function(one) return place[one] end))
-  return made
 end
 
 

@@ -16,9 +16,9 @@ function lists.add(to, list)
 end
 
 
--- The first entries of a list, `most` at most, as a new one.
+-- The first entries of a list, `most` at most (nil: all), as a new one.
 function lists.first(list, most)
-  return table.move(list, 1, math.min(#list, most), 1, {})
+  return table.move(list, 1, math.min(#list, most or #list), 1, {})
 end
 
 
@@ -39,16 +39,24 @@ function lists.grouped(list, key)
 end
 
 
--- An order for table.sort: by these fields, one after the other; of one with a "-" before its name
--- the largest comes first. What is absent is less than anything else.
+local function field(name)
+  return function(entry) return entry[name] end
+end
+
+
+-- An order for table.sort: by these fields, or functions of an entry, one after the other; of a
+-- field with a "-" before its name the largest comes first. What is absent is less than anything
+-- else.
 function lists.by(...)
-  local names, falls = { ... }, {}
-  for i, name in ipairs(names) do
-    falls[i], names[i] = name:sub(1, 1) == "-", name:match "^%-?(.*)$"
+  local getters, falls = {}, {}
+  for i, key in ipairs { ... } do
+    local name = type(key) == "string" and key or nil
+    falls[i] = name ~= nil and name:sub(1, 1) == "-"
+    getters[i] = name and field(falls[i] and name:sub(2) or name) or key
   end
   return function(a, b)
-    for i, name in ipairs(names) do
-      local left, right = a[name], b[name]
+    for i, get in ipairs(getters) do
+      local left, right = get(a), get(b)
       if left ~= right then
         if left == nil or right == nil then return (left == nil) ~= falls[i] end
         if falls[i] then return left > right end
@@ -57,6 +65,15 @@ function lists.by(...)
     end
     return false
   end
+end
+
+
+-- A list by a key, as of lists.by, as a new one; what is equal there in the order it had.
+function lists.stable(list, key)
+  local place, made = {}, lists.first(list)
+  for i, entry in ipairs(list) do place[entry] = i end
+  table.sort(made, lists.by(key, function(entry) return place[entry] end))
+  return made
 end
 
 

@@ -4,7 +4,7 @@ local lazy = require "llmprof.io.lazy"
 local argument = lazy "llmprof.cli.arguments"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local listen = require "llmprof.listen"
 local out = require "llmprof.io.output"
 local process = lazy "llmprof.process.child"
@@ -231,7 +231,7 @@ local function launch_lines(folder)
     if name then list[#list + 1] = { name = name, time = spent[i] } end
   end
   trace:close()
-  table.sort(list, keys.order("-time", "name"))
+  table.sort(list, lists.by("-time", "name"))
   local lines = { collector.plan_line("units", "counters"),
     collector.plan_line("graph", "*|*|0-2") }
   for i = 1, math.min(#list, KERNELS) do

@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
 local nearest = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 local argument = lazy "llmprof.cli.arguments"
@@ -52,7 +53,7 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
 -- The same time as windows in order that do not overlap.
 function command.merge_windows(list)
   local sorted, merged = table.move(list, 1, #list, 1, {}), {}
-  table.sort(sorted, nearest.order("first", "last"))
+  table.sort(sorted, lists.by("first", "last"))
   for _, window in ipairs(sorted) do
     local before = merged[#merged]
     if before and window.first <= before.last then

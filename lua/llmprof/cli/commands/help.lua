@@ -3,6 +3,7 @@ local lazy = require "llmprof.io.lazy"
 local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
 local reference = lazy "llmprof.query.reference"
@@ -142,7 +143,7 @@ local function topics_with(word)
         count == 1 and "" or "s", first), count = count }
     end
   end
-  table.sort(list, nearest.order("-count", function(entry) return entry[1] end))
+  table.sort(list, lists.by("-count", function(entry) return entry[1] end))
   return list
 end
 

@@ -8,7 +8,7 @@ local evidence = lazy "llmprof.advice.evidence"
 local comparison = lazy "llmprof.compare.comparison"
 local metrics = lazy "llmprof.compare.metrics"
 local overhead = lazy "llmprof.analysis.latency.overhead"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
@@ -110,7 +110,7 @@ local function analysed_runs(root)
   if again > 0 then
     out.complain(("%d analysed a capture again that is here already"):format(again))
   end
-  table.sort(list, keys.order("started", "name"))
+  table.sort(list, lists.by("started", "name"))
   return list
 end
 

@@ -7,7 +7,7 @@ local rank_workers = lazy "llmprof.run.rank_workers"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local chapters = lazy "llmprof.report.chapters"
@@ -139,7 +139,7 @@ local function print_table(given, results, name)
   local section = sections.find(name)
   local rows = section.rows(results)
   if #rows == 0 then return end
-  rows = keys.first(rows, given.rows or MOST)
+  rows = lists.first(rows, given.rows or MOST)
   out.write("\n", section.title, "\n", table_options.render(given, section.columns, rows))
 end
 
