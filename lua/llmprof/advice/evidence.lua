@@ -94,21 +94,17 @@ evidence.ranks_in_trace = overhead.ranks_in_trace
 
 -- The measured stages without a parent in which the GPU did something, as far as is known.
 function evidence.stages(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    if not stage.parent and stage.wall and stage.gpu_time_ns > 0 then list[#list + 1] = stage end
-  end
-  return list
+  return lists.filtered(results.stages, function(stage)
+    return not stage.parent and stage.wall and stage.gpu_time_ns > 0
+  end)
 end
 
 
 -- The measured stages whose steps each make a token.
 function evidence.decodes(results)
-  local list = {}
-  for _, stage in ipairs(evidence.stages(results)) do
-    if stage.kernels_per_token then list[#list + 1] = stage end
-  end
-  return list
+  return lists.filtered(evidence.stages(results), function(stage)
+    return stage.kernels_per_token
+  end)
 end
 
 
@@ -128,13 +124,9 @@ end
 -- Stages within others that the GPU works through, while it may wait for most of
 -- the stage that they are in.
 function evidence.working_children(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.parent and stage.wall and not evidence.is_held_up(results, stage) then
-      list[#list + 1] = stage
-    end
-  end
-  return list
+  return lists.filtered(results.stages, function(stage)
+    return stage.parent and stage.wall and not evidence.is_held_up(results, stage)
+  end)
 end
 
 

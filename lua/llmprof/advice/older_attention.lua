@@ -1,5 +1,6 @@
 -- Attention by kernels of an older generation than the GPU.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "older_attention" }
 
@@ -34,10 +35,7 @@ end
 local function changes_of(stage, group)
   local most, list = older(group.list[1]), {}
   for _, one in ipairs(OLDER) do
-    local own = {}
-    for _, kernel in ipairs(group.list) do
-      if older(kernel) == one then own[#own + 1] = kernel end
-    end
+    local own = lists.filtered(group.list, function(kernel) return older(kernel) == one end)
     local made = #own > 0 and evidence.change(("scale(%%s, %g)"):format(one[3]), stage, own) or {}
     table.move(made, 1, #made, #list + 1, list)
   end

@@ -2,6 +2,7 @@
 -- compiled or loaded at its first use, and all requests wait for it.
 local evidence = require "llmprof.advice.evidence"
 local statistics = require "llmprof.statistics"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "slow_steps", about = "engine" }
 
@@ -13,11 +14,7 @@ local TIMES, LONG_NS = 10, 100e6
 
 
 local function used_of(instances)
-  local list = {}
-  for _, instance in ipairs(instances or {}) do
-    if instance.used then list[#list + 1] = instance end
-  end
-  return list
+  return lists.filtered(instances or {}, function(instance) return instance.used end)
 end
 
 

@@ -4,6 +4,7 @@
 -- them and how many passes a set takes.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 
 local metrics = {}
 
@@ -83,11 +84,7 @@ local ROOFLINE = {
 
 -- Names of the parts of a unit ("lts", "l1tex", "sm").
 function metrics.parts(unit)
-  local list = {}
-  for _, row in ipairs(PARTS) do
-    if row[1][1]:find("^" .. unit .. "__") then list[#list + 1] = row end
-  end
-  return list
+  return lists.filtered(PARTS, function(row) return row[1][1]:find("^" .. unit .. "__") end)
 end
 
 local FULL = {

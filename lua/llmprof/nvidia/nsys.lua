@@ -6,6 +6,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local tools = require "llmprof.nvidia.tools"
 local process = require "llmprof.process.child"
@@ -129,26 +130,32 @@ local function means_nothing(cfg, key)
 end
 
 
--- argv of `nsys profile`. cfg: the nsys group of the configuration; run: path
--- (of nsys), output (without suffix), argv (of the workload).
-function nsys.profile_argv(cfg, run)
-  nsys.check(cfg)
-  local argv = { run.path, "profile" }
+-- Add the options of the configuration, of `taken` those that are true, to argv.
+local function add_options(argv, cfg, taken)
   for _, entry in ipairs(mapping) do
     local key, option, write = table.unpack(entry)
     local value = given(cfg, key)
+    if taken and not (taken[key] and value) then value = nil end
     if value ~= nil and not means_nothing(cfg, key) then
       argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
     end
   end
+  return argv
+end
+
+
+-- argv of `nsys profile`. cfg: the nsys group of the configuration; run: path
+-- (of nsys), output (without suffix), argv (of the workload).
+function nsys.profile_argv(cfg, run)
+  nsys.check(cfg)
+  local argv = add_options({ run.path, "profile" }, cfg)
   if cfg.capture_range == "nvtx" then
     -- else only registered strings match, and torch's are plain ones
     argv[#argv + 1] = "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0"
   end
   argv[#argv + 1] = "--force-overwrite=true"
   argv[#argv + 1] = "--output=" .. run.output
-  table.move(cfg.extra_args or {}, 1, #(cfg.extra_args or {}), #argv + 1, argv)
-  return table.move(run.argv, 1, #run.argv, #argv + 1, argv)
+  return lists.add(lists.add(argv, cfg.extra_args or {}), run.argv)
 end
 
 
@@ -161,18 +168,6 @@ nsys.IDLE = "Launched"
 local at_start = { sample = true, cpuctxsw = true, gpu_metrics = true }
 local at_launch = { trace = true, nvtx_domain_include = true, nvtx_domain_exclude = true,
   cuda_graph_trace = true, cuda_memory_usage = true, trace_fork_before_exec = true }
-
-
-local function add_options(argv, cfg, taken)
-  for _, entry in ipairs(mapping) do
-    local key, option, write = table.unpack(entry)
-    local value = taken[key] and given(cfg, key)
-    if value ~= nil and value ~= false and not means_nothing(cfg, key) then
-      argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
-    end
-  end
-  return argv
-end
 
 
 -- argv that would start an engine, up to the engine's own words.

@@ -424,15 +424,6 @@ local function unknown(left, taken)
 end
 
 
-local function lengths(list)
-  local values = {}
-  for i, one in ipairs(list) do values[i] = one.length_ns end
-  local made = statistics.describe(values)
-  return made and statistics.add_percentiles({ count = made.count, mean_ns = made.mean,
-    min_ns = made.min, max_ns = made.max }, values)
-end
-
-
 -- { from_rank, to_rank, left (requests that were prefilled), taken, times (count, mean_ns,
 -- p50_ns, ...), single (list of { start_ns, end_ns, length_ns }), unknown (why the last two
 -- are not there) }; nil where no ranks of their own prefill and decode. frame: steps.
@@ -444,11 +435,13 @@ function requests.kv_transfers(frame)
   local made = { from_rank = from, to_rank = to, left = left.count, taken = taken.count,
     unknown = unknown(left, taken) }
   if made.unknown then return made end
+  local lengths = {}
   made.single = json.list {}
   for i, moment in ipairs(left) do
-    made.single[i] = { start_ns = moment, end_ns = taken[i], length_ns = taken[i] - moment }
+    lengths[i] = taken[i] - moment
+    made.single[i] = { start_ns = moment, end_ns = taken[i], length_ns = lengths[i] }
   end
-  made.times = lengths(made.single)
+  made.times = spread(lengths)
   return made
 end
 

@@ -1,6 +1,7 @@
 -- One answer: do the ranks wait for each other, for whom and where, or is it the
 -- transfers that take the time?
 local collectives = require "llmprof.ranks.collectives"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
 local step_groups = require "llmprof.ranks.step_groups"
@@ -293,11 +294,7 @@ end
 
 -- The ranks of a list that meet in collectives with one of them.
 local function met_by(list, leader_of, rank)
-  local own = {}
-  for _, entry in ipairs(list) do
-    if leader_of[entry.rank] == leader_of[rank] then own[#own + 1] = entry end
-  end
-  return own
+  return lists.filtered(list, function(entry) return leader_of[entry.rank] == leader_of[rank] end)
 end
 
 

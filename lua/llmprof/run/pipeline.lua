@@ -46,6 +46,7 @@ local json = require "llmprof.json"
 local sys = require "llmprof.sys"
 local layout = require "llmprof.bundle.layout"
 local process_pool = require "llmprof.process.pool"
+local lists = require "llmprof.tables.lists"
 
 local pipeline = {}
 
@@ -161,11 +162,9 @@ end
 
 -- Those of a run of this configuration.
 function pipeline.of(cfg)
-  local list = {}
-  for _, step in ipairs(pipeline.load()) do
-    if not step.belongs or step.belongs(cfg) then list[#list + 1] = step end
-  end
-  return list
+  return lists.filtered(pipeline.load(), function(step)
+    return not step.belongs or step.belongs(cfg)
+  end)
 end
 
 

@@ -8,6 +8,7 @@ local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
 local progress = {}
@@ -27,11 +28,7 @@ end
 local function short_stages()
   local wanted = { label = true, count = true, time_ns = true, profiled_ns = true,
     gpu_busy_ns = true, idle_share = true, launches = true, kernels_per_token = true, bound = true }
-  local list = {}
-  for _, column in ipairs(columns.stages) do
-    if wanted[column.key] then list[#list + 1] = column end
-  end
-  return list
+  return lists.filtered(columns.stages, function(column) return wanted[column.key] end)
 end
 
 

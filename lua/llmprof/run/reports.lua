@@ -2,6 +2,7 @@
 -- cache for commands that take runs, where the next such command finds it.
 local artifacts = require "llmprof.bundle.artifacts"
 local generators = require "llmprof.analysis.serving.generators"
+local lists = require "llmprof.tables.lists"
 local trace_file = require "llmprof.trace.file"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
@@ -53,15 +54,9 @@ local MOST_KEPT = 50
 
 -- The command that makes it, as people would type it.
 local function command_of(given)
-  local words = table.move(given.paths, 1, #given.paths, 3, { "llmprof", "report" })
-  table.move(given.settings, 1, #given.settings, #words + 1, words)
-  if given.stages then
-    table.move({ "--stages", table.concat(given.stages, ",") }, 1, 2, #words + 1, words)
-  end
-  if given.recipe then
-    table.move({ "--recipe", given.recipe.file }, 1, 2, #words + 1, words)
-  end
-  return words
+  return lists.joined({ "llmprof", "report" }, given.paths, given.settings,
+    given.stages and { "--stages", table.concat(given.stages, ",") } or {},
+    given.recipe and { "--recipe", given.recipe.file } or {})
 end
 
 
@@ -70,7 +65,7 @@ local function settings_of(given)
   if given.out then list[#list + 1] = "out=" .. given.out end
   if given.root then list[#list + 1] = "run.root=" .. given.root end
   if given.id then list[#list + 1] = "run.id=" .. given.id end
-  return table.move(given.settings, 1, #given.settings, #list + 1, list)
+  return lists.add(list, given.settings)
 end
 
 

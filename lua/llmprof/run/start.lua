@@ -30,6 +30,7 @@ local chapters = lazy "llmprof.report.chapters"
 local plan = lazy "llmprof.run.steps.plan"
 local select_step = lazy "llmprof.run.steps.select"
 local stages = lazy "llmprof.analysis.stages.find"
+local lists = require "llmprof.tables.lists"
 local trace_file = require "llmprof.trace.file"
 local vendors = lazy "llmprof.nvidia.vendors"
 
@@ -111,8 +112,7 @@ end
 
 -- The settings, composed: llmprof.recipe.config.
 function start.compose(given)
-  local settings = table.move(given.settings, 1, #given.settings, 1, {})
-  table.move(given.standins or {}, 1, #(given.standins or {}), #settings + 1, settings)
+  local settings = lists.joined(given.settings, given.standins or {})
   local composed = config.of_recipe(given.recipe, given.config, settings)
   chapters.layout(composed.tree.report, given.recipe.sections)
   return composed
@@ -121,9 +121,9 @@ end
 
 -- The words of a command line that does it, without those about what is shown.
 function start.words(given)
-  local list = { "llmprof", given.recipe.called or given.recipe.file }
-  table.move(given.settings, 1, #given.settings, #list + 1, list)
-  if given.command then list = table.move(given.command, 1, #given.command, 1, {}) end
+  local list = lists.joined(given.command
+    or { "llmprof", given.recipe.called or given.recipe.file }, given.command and {}
+    or given.settings)
   if given.standins then list[#list + 1] = "--with-standins" end
   for _, option in ipairs { "config", "resume" } do
     if given[option] then

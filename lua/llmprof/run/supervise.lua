@@ -11,6 +11,7 @@ local json = require "llmprof.json"
 local process_tree = require "llmprof.process.child"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local sys = require "llmprof.sys"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
 local Guard = {}
@@ -53,11 +54,7 @@ end
 
 -- Those of self.targets that are below the child, and alive.
 local function to_end(self, tree)
-  local list = {}
-  for _, process in ipairs(tree) do
-    if self.targets[process.pid] then list[#list + 1] = process end
-  end
-  return list
+  return lists.filtered(tree, function(process) return self.targets[process.pid] end)
 end
 
 

@@ -1,4 +1,4 @@
--- Lists: joined, grouped by a key, and in an order.
+-- Lists: joined, filtered, grouped by a key, and in an order.
 local lists = {}
 
 
@@ -19,6 +19,16 @@ end
 -- The first entries of a list, `most` at most (nil: all), as a new one.
 function lists.first(list, most)
   return table.move(list, 1, math.min(#list, most or #list), 1, {})
+end
+
+
+-- The entries that are wanted, by a function of one, as a new list.
+function lists.filtered(list, wanted)
+  local made = {}
+  for _, entry in ipairs(list) do
+    if wanted(entry) then made[#made + 1] = entry end
+  end
+  return made
 end
 
 

@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local lazy = require "llmprof.io.lazy"
 local overhead = require "llmprof.analysis.latency.overhead"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local replay = require "llmprof.replay"
 local spans = require "llmprof.spans"
@@ -540,10 +541,7 @@ local function fit_to_plain(self)
     stage.misfit = math.abs(total_of(self, name, lengths) / stage.replayed / share - 1)
     stage.plain = stage.misfit <= NEAR
   end
-  local kept = {}
-  for _, one in ipairs(self.fitted) do
-    if self.by_name[one.stage].plain then kept[#kept + 1] = one end
-  end
+  local kept = lists.filtered(self.fitted, function(one) return self.by_name[one.stage].plain end)
   self.fitted = kept
   self.lengths = self:run(self:change())
 end

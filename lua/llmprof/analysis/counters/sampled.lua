@@ -8,6 +8,7 @@
 local statistics = require "llmprof.statistics"
 local efficiency = require "llmprof.analysis.stages.efficiency"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 
 local sampled = { where = { "trace" },
   reads = { "ranks", "found", "stages", "kernels", "hardware", "overhead", "repeats" },
@@ -64,11 +65,9 @@ end
 -- ---- a stage ----
 
 local function used_of(found, name)
-  local list = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == name then list[#list + 1] = instance end
-  end
-  return list
+  return lists.filtered(found.instances, function(instance)
+    return instance.used and instance.stage == name
+  end)
 end
 
 

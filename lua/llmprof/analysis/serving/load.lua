@@ -3,6 +3,7 @@
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local statistics = require "llmprof.statistics"
+local lists = require "llmprof.tables.lists"
 
 local served = { reads = { "metrics", "engine_log", "trace", "engine", "missing" },
   gives = { load = "what the clients of a server saw",
@@ -169,10 +170,7 @@ end
 
 -- What lines of a log say of a load; nil without.
 local function looks_of(log)
-  local looks = {}
-  for _, line in ipairs(log or {}) do
-    if line.running then looks[#looks + 1] = line end
-  end
+  local looks = lists.filtered(log or {}, function(line) return line.running end)
   return #looks > 0 and looks or nil
 end
 

@@ -342,10 +342,9 @@ end
 -- The instances' times on the GPU, stages and parts each by themselves.
 local function project(trace, declared, instances)
   for _, top in ipairs { true, false } do
-    local level = {}
-    for _, instance in ipairs(instances) do
-      if (instance.parent == nil) == top then level[#level + 1] = instance end
-    end
+    local level = lists.filtered(instances, function(instance)
+      return (instance.parent == nil) == top
+    end)
     steps.project(trace, labels_at(declared, top), level)
   end
 end

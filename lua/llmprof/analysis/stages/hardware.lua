@@ -1,6 +1,7 @@
 -- The GPUs of a trace, and what those that ran kernels of the stages could do at most.
 local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 
 local gpus = { where = { "trace" },
   reads = { "environment", "kernels", "gpu", "launches", "samples", "arch", "missing" },
@@ -10,10 +11,7 @@ local gpus = { where = { "trace" },
 
 -- GPUs that nothing can refer to are left out: a damaged export may have such.
 local function numbered(list)
-  local kept = {}
-  for _, device in ipairs(list) do
-    if device.id then kept[#kept + 1] = device end
-  end
+  local kept = lists.filtered(list, function(device) return device.id end)
   table.sort(kept, function(a, b) return a.id < b.id end)
   return kept
 end

@@ -12,6 +12,7 @@ local errors = require "llmprof.process.errors"
 local layers = require "llmprof.analysis.stages.layers"
 local period = require "llmprof.period"
 local statistics = require "llmprof.statistics"
+local lists = require "llmprof.tables.lists"
 
 local infer = {}
 
@@ -54,11 +55,9 @@ local check = errors.check
 
 -- What comes back seldom enough for a step.
 local function rhythms_of(frame, keys)
-  local list = {}
-  for _, rhythm in ipairs(period.rhythms(frame, keys, LEAST_STEPS)) do
-    if rhythm.period >= LEAST_NS then list[#list + 1] = rhythm end
-  end
-  return list
+  return lists.filtered(period.rhythms(frame, keys, LEAST_STEPS), function(rhythm)
+    return rhythm.period >= LEAST_NS
+  end)
 end
 
 
@@ -133,10 +132,9 @@ end
 local function graph_anchor(trace)
   local frame = busiest(check(trace:frame "gpu"))
   if not frame then return nil end
-  local graphs = {}
-  for _, rhythm in ipairs(rhythms_of(frame, GRAPH_KEYS)) do
-    if frame:get(rhythm.row, "kind") == "graph" then graphs[#graphs + 1] = rhythm end
-  end
+  local graphs = lists.filtered(rhythms_of(frame, GRAPH_KEYS), function(rhythm)
+    return frame:get(rhythm.row, "kind") == "graph"
+  end)
   local best = most_regular(slowest(graphs))
   return best and { frame = frame, keys = GRAPH_KEYS, rhythm = best, named = true,
     name = "CUDA graph", edge = "start", least = 1 }

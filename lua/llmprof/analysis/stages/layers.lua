@@ -6,6 +6,7 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local rows = require "llmprof.ranks.rows"
 local stage_summary = require "llmprof.analysis.stages.summary"
@@ -39,10 +40,9 @@ end
 
 -- The group of kernels that does most of a step's attention, nil without any.
 local function attention_of(groups, classify)
-  local list = {}
-  for _, group in ipairs(groups) do
-    if group.name and classify(group.name) == "attention" then list[#list + 1] = group end
-  end
+  local list = lists.filtered(groups, function(group)
+    return group.name and classify(group.name) == "attention"
+  end)
   table.sort(list, by_duration)
   return list[1]
 end
@@ -80,10 +80,9 @@ end
 
 -- The longest kernel that comes so often; of those without a name there may be any number.
 local function longest_of(groups, count)
-  local list = {}
-  for _, group in ipairs(groups) do
-    if group.count == count and group.name then list[#list + 1] = group end
-  end
+  local list = lists.filtered(groups, function(group)
+    return group.count == count and group.name
+  end)
   table.sort(list, by_duration)
   return list[1]
 end
@@ -353,10 +352,9 @@ end
 function layers.finder(trace, found)
   local known, kernels, made = decode_steps(found), nil, nil
   return function(window)
-    local seen = {}
-    for _, step in ipairs(known) do
-      if step.start < window.last and step.stop > window.first then seen[#seen + 1] = step end
-    end
+    local seen = lists.filtered(known, function(step)
+      return step.start < window.last and step.stop > window.first
+    end)
     if #seen == 0 then return {} end
     kernels = kernels or busiest(trace)
     made = made or kernels and layers.of_step(kernels, known[(#known + 1) // 2])

@@ -10,6 +10,7 @@
 local statistics = require "llmprof.statistics"
 local errors = require "llmprof.process.errors"
 local rows = require "llmprof.ranks.rows"
+local lists = require "llmprof.tables.lists"
 
 local steps = {}
 
@@ -174,13 +175,9 @@ end
 
 -- The used instances of a stage that have steps.
 function steps.of(found, stage)
-  local list = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == stage.name and instance.steps then
-      list[#list + 1] = instance
-    end
-  end
-  return list
+  return lists.filtered(found.instances, function(instance)
+    return instance.used and instance.stage == stage.name and instance.steps
+  end)
 end
 
 

@@ -463,10 +463,7 @@ end
 -- What a judgement of the same capture left out, as cold_stages gives it; nil where it does not
 -- list the first repeat that it left out.
 local function as_before(repeats)
-  local list = {}
-  for _, entry in ipairs(repeats.left_out or {}) do
-    if cold.is_stage(entry) then list[#list + 1] = entry end
-  end
+  local list = lists.filtered(repeats.left_out or {}, cold.is_stage)
   return (#list > 0 or not repeats.skipped_first) and list or nil
 end
 

@@ -10,6 +10,7 @@
 -- With range replay a result is a whole range: no filter of kernels is given.
 local layout = require "llmprof.bundle.layout"
 local metrics = require "llmprof.nvidia.metrics"
+local lists = require "llmprof.tables.lists"
 
 local ncu = {
   name = "ncu",
@@ -87,8 +88,7 @@ function ncu.profile_argv(cfg, given)
   add(argv, "--rename-kernels", "no", "--import-sass", "no")
   if cfg.force_overwrite then add(argv, "--force-overwrite") end
   add(argv, "--export", given.output)
-  table.move(cfg.extra_args or {}, 1, #(cfg.extra_args or {}), #argv + 1, argv)
-  return table.move(given.argv, 1, #given.argv, #argv + 1, argv)
+  return lists.add(lists.add(argv, cfg.extra_args or {}), given.argv)
 end
 
 
@@ -205,8 +205,7 @@ function ncu.roofline_metrics(available, whole_ranges)
     end
   end
   if not available then return list end
-  local tensor = tensor_metrics(available)
-  return table.move(tensor, 1, #tensor, #list + 1, list)
+  return lists.add(list, tensor_metrics(available))
 end
 
 

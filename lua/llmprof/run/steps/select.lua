@@ -7,6 +7,8 @@ local kernels = require "llmprof.analysis.kernels.table"
 local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
 local ncu = require "llmprof.nvidia.ncu"
+local sorted_keys = require("llmprof.tables.keys").sorted
+local lists = require "llmprof.tables.lists"
 
 local step = { name = "select", summary = "choose the kernels to measure",
   requires = { "timeline" }, needs = { layout.timeline }, makes = { layout.selection },
@@ -27,22 +29,14 @@ local step = { name = "select", summary = "choose the kernels to measure",
 -- The kernels of each group in the order of the list, which is by total time; `others`: what
 -- the list only sums up.
 local function grouped(list, per_stage)
-  local order, groups = {}, {}
-  for _, kernel in ipairs(list) do
-    local name = per_stage and kernel.stage or "all"
-    if not groups[name] then
-      groups[name] = {}
-      order[#order + 1] = name
-    end
-    table.insert(groups[name], kernel)
-  end
+  local function name_of(kernel) return per_stage and kernel.stage or "all" end
+  local _, groups = lists.grouped(list, name_of)
   for _, other in ipairs(list.others or {}) do
-    local group = groups[per_stage and other.stage or "all"] or {}
+    local group = groups[name_of(other)] or {}
     group.others = group.others or {}
     table.insert(group.others, other)
   end
-  table.sort(order)
-  return order, groups
+  return sorted_keys(groups), groups
 end
 
 
@@ -55,11 +49,9 @@ end
 
 
 local function without_communication(list)
-  local taken = {}
-  for _, kernel in ipairs(list) do
-    if kernel.category ~= categories.COMMUNICATION then taken[#taken + 1] = kernel end
-  end
-  return taken
+  return lists.filtered(list, function(kernel)
+    return kernel.category ~= categories.COMMUNICATION
+  end)
 end
 
 
@@ -83,11 +75,7 @@ end
 
 
 local function those_of(list, wanted)
-  local taken = {}
-  for _, kernel in ipairs(list) do
-    if wanted[kernel] then taken[#taken + 1] = kernel end
-  end
-  return taken
+  return lists.filtered(list, function(kernel) return wanted[kernel] end)
 end
 
 
@@ -162,7 +150,7 @@ end
 
 -- The recipe may choose from the list itself: it returns the kernels it wants.
 local function by_recipe(ctx, list)
-  local shown = table.move(list, 1, #list, 1, {})
+  local shown = lists.joined(list)
   local chosen = recipe.call("select_kernels", ctx.recipe.select_kernels, shown, ctx.cfg)
   local made = step.apply(list, ctx.cfg.top_n, set_of(chosen, list))
   made.policy = { by = "recipe", per_stage = ctx.cfg.top_n.per_stage }
@@ -174,11 +162,7 @@ end
 -- all.
 local function in_focus(ctx, list, found)
   local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, found)
-  local taken = {}
-  for _, kernel in ipairs(list) do
-    if not focus or focus[kernel.stage] then taken[#taken + 1] = kernel end
-  end
-  return taken
+  return lists.filtered(list, function(kernel) return not focus or focus[kernel.stage] end)
 end
 
 
