@@ -70,69 +70,23 @@ local confidences = { high = 1, medium = 2, low = 3 }
 
 -- ---- the contract ----
 
-local function is_evidence(list)
-  if type(list) ~= "table" or #list == 0 then return false end
-  for _, item in ipairs(list) do
-    if type(item) ~= "table" or type(item.text) ~= "string" or type(item.source) ~= "string" then
-      return false
-    end
-  end
-  return true
-end
-
-
-local function are_changes(finding)
-  if finding.changes == nil then return true end
-  for _, one in ipairs(type(finding.changes) == "table" and finding.changes or {}) do
-    if type(one) ~= "string" then return false end
-  end
-  return type(finding.changes) == "table" and #finding.changes > 0
-    and type(finding.assumption) == "string" and type(finding.stage) == "string"
-end
-
-
--- What a finding lacks, or nil.
+-- What a finding lacks, or nil: what the schema of results says of it, but for `after`, which are
+-- names of rules until the findings are ranked.
 local function fault_of(finding)
-  if type(finding) ~= "table" then return "a finding is a table" end
-  if type(finding.title) ~= "string" then return "title: a line of text is missing" end
-  if type(finding.try) ~= "string" then return "try: what to do about it is missing" end
-  if not is_evidence(finding.evidence) then
-    return "evidence: a list of { text, source } is missing"
-  end
-  if not confidences[finding.confidence] then return 'confidence: "high", "medium" or "low"' end
-  if finding.stage ~= nil and type(finding.stage) ~= "string" then return "stage: a name" end
-  for _, key in ipairs { "kernels", "after" } do
-    if finding[key] ~= nil and type(finding[key]) ~= "table" then
-      return key .. ": a list of " .. (key == "kernels" and "ids" or "rules")
-    end
-  end
-  if not are_changes(finding) then
-    return "changes: a list of changes in the words of whatif, with stage and assumption"
-  end
-  return nil
+  local after = finding.after
+  if after ~= nil and type(after) ~= "table" then return "after: a list of rules" end
+  finding.after = nil
+  local fault = document.check("results", finding, "finding")
+  finding.after = after
+  if fault then return (fault:gsub("^%$%.?:? ?", "")) end
+  if not finding.changes or finding.assumption and finding.stage then return nil end
+  return "changes: what is changed wants a stage and an assumption"
 end
 
 
 local function refuse(rule, fault)
   errors.raise("usage", ("%sadvice rule '%s': %s"):format(rule.where and rule.where .. ": " or "",
     rule.name, fault), { hint = "docs/advice.md describes a finding" })
-end
-
-
-local function check_finding(rule, finding)
-  local fault = fault_of(finding)
-  if fault then refuse(rule, fault) end
-end
-
-
--- A complete finding goes into the results: their schema has the last word, but for
--- `after`, which are names of rules until the findings are ranked.
-local function check_fields(rule, finding)
-  local after = finding.after
-  finding.after = nil
-  local fault = document.check("results", finding, "finding")
-  finding.after = after
-  if fault then refuse(rule, fault) end
 end
 
 
@@ -506,16 +460,16 @@ end
 local function reporter(rule, results, lists, replay)
   local report = { count = 0, abstained = false }
   function report.finding(finding)
-    check_finding(rule, finding)
-    finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
-    finding.kernels = finding.kernels and json.list(finding.kernels)
-    finding.changes = finding.changes and json.list(finding.changes)
-    finding.blocking = finding.blocking and true or nil
-    add_lines(results, finding)
+    if type(finding) ~= "table" then refuse(rule, "a finding is a table") end
     local of_others = finding.of_others
-    finding.of_others = nil
+    finding.rule, finding.of_others, finding.blocking = rule.name, nil, finding.blocking and true
+    for _, key in ipairs { "evidence", "kernels", "changes" } do
+      if type(finding[key]) == "table" then finding[key] = json.list(finding[key]) end
+    end
+    local fault = fault_of(finding)
+    if fault then refuse(rule, fault) end
+    add_lines(results, finding)
     if finding.changes then replay_changes(results, finding, replay, of_others) end
-    check_fields(rule, finding)
     lists.findings[#lists.findings + 1] = finding
     report.count = report.count + 1
   end

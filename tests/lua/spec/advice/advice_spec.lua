@@ -73,26 +73,16 @@ describe("a finding", function()
 
   it("is refused when it is incomplete", function()
     local rule = "advice rule 'test': "
-    assert.equal(rule .. "title: a line of text is missing", fault { title = false })
-    assert.equal(rule .. "try: what to do about it is missing", fault { try = false })
-    assert.equal(rule .. 'confidence: "high", "medium" or "low"', fault { confidence = "sure" })
-    assert.equal(rule .. "stage: a name", fault { stage = 5 })
-    assert.equal(rule .. "kernels: a list of ids", fault { kernels = 5 })
-    local evidence = rule .. "evidence: a list of { text, source } is missing"
-    assert.equal(evidence, fault { evidence = false })
-    assert.equal(evidence, fault { evidence = {} })
-    assert.equal(evidence, fault { evidence = { "seen" } })
-    assert.equal(evidence, fault { evidence = { { text = "seen" } } })
-  end)
-
-  it("is refused when its changes say too little", function()
-    local message = "advice rule 'test': changes: a list of changes in the words of whatif, with "
-      .. "stage and assumption"
-    assert.equal(message, fault { changes = { 'graphs("decode")' } })
-    assert.equal(message, fault { changes = 'graphs("decode")', stage = "decode",
-      assumption = "a" })
-    assert.equal(message, fault { changes = {}, stage = "decode", assumption = "a" })
-    assert.equal(message, fault { changes = { 5 }, stage = "decode", assumption = "a" })
+    assert.equal(rule .. "no 'title'", fault { title = false })
+    assert.equal(rule .. 'confidence: one of ["high","medium","low"] expected, got "sure"',
+      fault { confidence = "sure" })
+    assert.equal(rule .. "kernels: array expected, got 5", fault { kernels = 5 })
+    assert.equal(rule .. "no 'evidence'", fault { evidence = false })
+    assert.equal(rule .. "evidence: at least 1 items expected, got 0", fault { evidence = {} })
+    assert.equal(rule .. "evidence[1]: no 'source'", fault { evidence = { { text = "seen" } } })
+    assert.equal(rule .. "after: a list of rules", fault { after = 5 })
+    assert.equal(rule .. "changes: what is changed wants a stage and an assumption",
+      fault { changes = { 'graphs("decode")' } })
   end)
 
   it("must be a table", function()

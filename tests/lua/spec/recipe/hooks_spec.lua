@@ -88,7 +88,7 @@ describe("recipe hooks", function()
         ["function() return 5 end"] =
           where .. "advise: a list of findings is expected, got number",
         ["function() return { { title = 'T' } } end"] =
-          where .. "advice rule 'recipe': try: what to do about it is missing",
+          where .. "advice rule 'recipe': no 'evidence'",
       } do
         local ctx, failure = run("advise = " .. hook)
         assert.same({ "usage", message }, { failure.kind, failure.message })
