@@ -379,15 +379,12 @@ local COLUMNS = { "start", "cpu", "cpu_after", "busy", "waiting", "comm_time", "
 
 -- By phase, groups of steps by rank: of those that count and met others in collectives.
 local function steps_by_phase(steps)
-  local by_phase, order = {}, {}
   local own = steps:where { uncounted = false, { "waiting", "~=", false },
     { "phase", "~=", false } }
-  for _, group in ipairs(own:group { by = { "phase", "world" }, sum = COLUMNS }) do
-    if not by_phase[group.phase] then
-      by_phase[group.phase], order[#order + 1] = {}, group.phase
-    end
-    table.insert(by_phase[group.phase], group)
-  end
+  local groups, by_phase = lists.grouped(own:group { by = { "phase", "world" }, sum = COLUMNS },
+    "phase")
+  local order = {}
+  for i, group in ipairs(groups) do order[i] = group[1].phase end
   table.sort(order, step_groups.before)
   return by_phase, order
 end

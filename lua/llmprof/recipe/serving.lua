@@ -16,6 +16,7 @@ local engines = require "llmprof.engines"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require("llmprof.tables.keys").sorted
+local lists = require "llmprof.tables.lists"
 
 local serving = {}
 
@@ -95,9 +96,7 @@ local function options_of(engine)
 end
 
 
-local function append(argv, words)
-  return table.move(words, 1, #words, #argv + 1, argv)
-end
+local append = lists.add
 
 
 -- A session, or a folder of spools, is of a server that somebody else started.

@@ -298,6 +298,16 @@ function workload.tail(lines, count)
 end
 
 
+-- Note how it ended, where that was not well, as a failure that lets the run go on. log: the file
+-- of its output; what: it, and what is around it.
+function workload.note_end(ctx, result, lines, log, what)
+  local ended = workload.complaint(result)
+  if not ended then return end
+  ctx.fail_later("failed", (what or "the workload") .. ": " .. ended,
+    { detail = workload.tail(lines), hint = "the whole output is in " .. log })
+end
+
+
 -- ---- what it says about itself ----
 
 -- metrics.json of a folder of the run; nil when there is none; nil and a

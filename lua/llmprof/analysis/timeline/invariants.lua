@@ -7,6 +7,7 @@
 -- Each function takes the state of llmprof.analysis.timeline.integrity and gives { share
 -- (of rows that break it), text, fix }, or nil where it does not apply; some say nothing
 -- where all is well.
+local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local frame_rows = require "llmprof.ranks.rows"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -186,19 +187,6 @@ end
 
 -- ---- streams ----
 
--- Parts of the names of kernels that wait for others, in upper or lower case.
-local COLLECTIVE = { "allreduce", "all_reduce", "allgather", "reducescatter",
-  "cross_device_reduce", "nccldevkernel" }
-
-local function is_collective(name)
-  local lower = name:lower()
-  for _, word in ipairs(COLLECTIVE) do
-    if lower:find(word, 1, true) then return true end
-  end
-  return false
-end
-
-
 -- The operations that begin while that of a row runs, in the same stream.
 local function begun_under(ops, long, row)
   local wanted = { { "start", ">", long:get(row, "start") },
@@ -220,9 +208,9 @@ local LEAST_OTHERS = 3
 
 -- Does the row take far longer than any other launch of its kernel in its shape? A
 -- collective waits for other ranks as long as they need.
-local function is_stretched(kernels, long, row)
+local function is_stretched(kernels, long, row, classify)
   local name, ns = long:get(row, "name"), long:get(row, "duration")
-  if not name or is_collective(name) or ns < LONG then return false end
+  if not name or ns < LONG or classify(name) == categories.COMMUNICATION then return false end
   local same = {}
   for _, column in ipairs { "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
     "block_z" } do
@@ -239,8 +227,9 @@ end
 local function stretched(state)
   local kernels, most, sum = check(state.trace:frame "kernels"), nil, 0
   local longest = check(kernels:sort({ { "duration", true } }, LONGEST))
+  local classify = categories.classifier()
   for row = 1, #longest do
-    if is_stretched(kernels, longest, row) then
+    if is_stretched(kernels, longest, row, classify) then
       local ns = longest:get(row, "duration")
       most, sum = math.max(most or 0, ns), sum + ns
     end
@@ -513,8 +502,7 @@ end
 local function shared(kernels)
   if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
   local devices = {}
-  frame_rows.extend(kernels, { "name" }, { { name = "collective", type = "integer",
-    get = function(key) return key.name and is_collective(key.name) and 1 end } })
+  categories.marker(nil, categories.COMMUNICATION)(kernels, "name", "collective")
   local found = check(kernels:where { collective = 1 })
   for _, row in ipairs(found:group { by = { "device" } }) do
     if row.device then devices[row.device] = true end

@@ -276,22 +276,6 @@ local function keep_metrics(ctx)
 end
 
 
-local function judge_end(ctx, result, lines)
-  local ended = workload.complaint(result)
-  if not ended then return end
-  ctx.fail_later("failed", "the workload under the collector: " .. ended,
-    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
-end
-
-
--- A folder for spools and, where paths are short enough, for the socket.
-local function scratch(ctx)
-  errors.check(fs.mkdirs(ctx.run:path(files.folder)))
-  local made = collector.scratch(ctx.run:absolute(files.folder))
-  return made
-end
-
-
 local timeline = { vendor = collector.vendor, recall = under_spools.recall_spool }
 
 
@@ -303,7 +287,8 @@ function timeline.capture(ctx)
   else
     live.before(ctx, spec)
   end
-  local folder <close> = scratch(ctx)
+  errors.check(fs.mkdirs(ctx.run:path(files.folder)))
+  local folder <close> = collector.scratch(ctx.run:absolute(files.folder))
   local sockets <close> = collector.scratch(SOCKETS)
   local refused <close> = collector.refusals()
   folder.socket, folder.refusals = sockets.path .. "/socket", refused.key
@@ -315,7 +300,7 @@ function timeline.capture(ctx)
   check_spools(ctx, count, refused:said(folder.path), result, lines)
   under_spools.keep_timeline(ctx)
   keep_metrics(ctx)
-  judge_end(ctx, result, lines)
+  workload.note_end(ctx, result, lines, files.log, "the workload under the collector")
   live.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))
   return true
 end

@@ -66,12 +66,8 @@ function none.run(ctx)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = layout.log_in(folder) })
   workload.keep_inputs(ctx, folder)
-  local ended = workload.complaint(result)
   local metrics, message = workload.metrics(ctx.run, folder)
-  if ended then
-    ctx.fail_later("failed", "the workload: " .. ended, { detail = workload.tail(lines),
-      hint = "the whole output is in " .. layout.log_in(folder) })
-  end
+  workload.note_end(ctx, result, lines, layout.log_in(folder))
   return metrics, message or "it wrote no metrics.json"
 end
 

@@ -181,14 +181,11 @@ end
 
 -- How the workload ended is no failure where the capture range was to end it.
 local function judge_end(ctx, said, result, lines)
-  local ended = workload.complaint(result)
-  if not ended then return end
   if nsys.ends_workload(ctx.cfg.nsys) and said.range_ended and nsys.was_terminated(result) then
     ctx.note("nsys ended the workload with the capture range "
       .. "(nsys.capture_range_end=stop lets it finish)")
   else
-    ctx.fail_later("failed", "the workload under nsys: " .. ended,
-      { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
+    workload.note_end(ctx, result, lines, files.log, "the workload under nsys")
   end
 end
 

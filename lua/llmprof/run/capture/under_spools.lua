@@ -133,11 +133,7 @@ function under_spools.capture(ctx)
   for _, line in ipairs(generated) do ctx.note(line) end
   for _, line in ipairs(collector.lost(folder)) do ctx.note(line) end
   under_spools.keep_timeline(ctx)
-  local ended = workload.complaint(result)
-  if ended then
-    ctx.fail_later("failed", "the workload: " .. ended, { detail = workload.tail(lines),
-      hint = "the whole output is in " .. files.log })
-  end
+  workload.note_end(ctx, result, lines, files.log)
   live.after(ctx, spec)
   return true
 end
