@@ -5,26 +5,23 @@
 #include "frame/within.h"
 #include "base/alloc.h"
 #include "base/interrupt.h"
-#include "frame/cells.h"
+#include "frame/visit.h"
 
 typedef struct join {
-  const llmprof_column *start, *end, *key; /* key: NULL without */
-  const uint32_t *order; /* rows by start; NULL where they are so */
-  size_t rows;
+  llmprof_visit rows;
+  llmprof_visit_block block; /* of rows, from the place `first` on */
+  size_t first;
+  const llmprof_column *key; /* NULL without */
   uint32_t *found;
   size_t count, cap;
 } join;
 
-static uint32_t row_at(const join *j, size_t place) {
-  return j->order ? j->order[place] : (uint32_t)place;
-}
-
 /* The first place whose row starts at `time` or later. */
-static size_t place_of(const join *j, int64_t time) {
-  size_t low = 0, high = j->rows;
+static size_t place_of(const llmprof_visit *rows, int64_t time) {
+  size_t low = 0, high = rows->rows;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (llmprof_cell(j->start, row_at(j, middle)) < time)
+    if (llmprof_cell(rows->start, llmprof_visit_row(rows, middle)) < time)
       low = middle + 1;
     else
       high = middle;
@@ -32,11 +29,13 @@ static size_t place_of(const join *j, int64_t time) {
   return low;
 }
 
-static bool is_within(const join *j, const llmprof_keyed_interval *s,
-                      uint32_t row) {
-  int64_t end = llmprof_cell(j->end, row);
-  if (end == LLMPROF_ABSENT || end > s->end) return false;
-  return !j->key || llmprof_cell(j->key, row) == s->key;
+/* Where in the block a place is, which is read if need be. */
+static size_t at_hand(join *j, size_t place) {
+  if (place < j->first || place - j->first >= j->block.count) {
+    llmprof_visit_read(&j->rows, place, &j->block);
+    j->first = place;
+  }
+  return place - j->first;
 }
 
 static bool keep(join *j, uint32_t row, llmprof_error *err) {
@@ -52,33 +51,29 @@ static bool keep(join *j, uint32_t row, llmprof_error *err) {
 static bool take_interval(join *j, const llmprof_keyed_interval *s,
                           llmprof_error *err) {
   int64_t from = s->start == LLMPROF_ABSENT ? LLMPROF_ABSENT + 1 : s->start;
-  for (size_t place = place_of(j, from); place < j->rows; place++) {
-    uint32_t row = row_at(j, place);
-    if (llmprof_cell(j->start, row) > s->end) break;
+  size_t place = place_of(&j->rows, from);
+  for (; place < j->rows.rows; place++) {
+    size_t i = at_hand(j, place);
+    uint32_t row = (uint32_t)llmprof_visit_row(&j->rows, place);
+    if (j->block.starts[i] > s->end) break;
     if (llmprof_interrupted_at(place)) return llmprof_fail_interrupted(err);
-    if (is_within(j, s, row) && !keep(j, row, err)) return false;
+    int64_t end = j->block.ends[i];
+    if (end == LLMPROF_ABSENT || end > s->end) continue;
+    if (j->key && llmprof_cell(j->key, row) != s->key) continue;
+    if (!keep(j, row, err)) return false;
   }
   return true;
-}
-
-static bool join_init(join *j, llmprof_frame *frame, const size_t *columns,
-                      llmprof_error *err) {
-  const llmprof_column **into[] = {&j->start, &j->end, &j->key};
-  for (int i = 0; i < 3; i++) {
-    if (columns[i] == SIZE_MAX) continue;
-    *into[i] = llmprof_frame_column(frame, columns[i], err);
-    if (!*into[i]) return false;
-  }
-  return llmprof_frame_order(frame, columns[0], &j->order, err);
 }
 
 llmprof_frame *llmprof_frame_within(llmprof_frame *frame, size_t start_column,
                                     size_t end_column, size_t key_column,
                                     const llmprof_keyed_interval *intervals,
                                     size_t count, llmprof_error *err) {
-  join j = {.rows = llmprof_frame_rows(frame)};
-  const size_t columns[] = {start_column, end_column, key_column};
-  bool ok = join_init(&j, frame, columns, err);
+  join j = {.key = NULL};
+  bool keyed = key_column != SIZE_MAX;
+  if (keyed) j.key = llmprof_frame_column(frame, key_column, err);
+  bool ok = (j.key || !keyed) &&
+            llmprof_visit_make(&j.rows, frame, start_column, end_column, err);
   for (size_t i = 0; ok && i < count; i++)
     ok = take_interval(&j, &intervals[i], err);
   if (ok && !j.found) { /* none */

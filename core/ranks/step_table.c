@@ -133,6 +133,7 @@ enum {
 /* What the loop over operations goes through. */
 typedef struct source {
   const llmprof_column *columns[OP_COLUMNS];
+  uint32_t *step; /* by operation; how many there are: none, or no start */
   size_t *first;  /* by step, and one more: the first of its places in rows */
   uint32_t *rows; /* those of a step, by step and start */
   const uint32_t *order; /* all, by start; NULL: as they are */
@@ -229,14 +230,6 @@ static bool measure_all(table *t, const source *from, llmprof_error *err) {
   return ok;
 }
 
-/* The step of an operation; `steps` where it has none, or no start. */
-static size_t step_of(const source *from, size_t row, size_t steps) {
-  int64_t step = llmprof_cell(from->columns[OP_STEP], row);
-  bool known = step >= 0 && (uint64_t)step < steps &&
-               llmprof_cell(from->columns[OP_START], row) != LLMPROF_ABSENT;
-  return known ? (size_t)step : steps;
-}
-
 /* ---- what ran before a step and is of none ---- */
 
 enum {
@@ -263,7 +256,7 @@ static bool note_ended(table *t, const source *from, ended *e, bool *seen,
                        size_t row) {
   int64_t rank = llmprof_cell(from->columns[OP_RANK], row);
   int64_t end = llmprof_cell(from->columns[OP_END], row);
-  size_t step = step_of(from, row, t->count);
+  size_t step = from->step[row];
   if (rank < 0 || rank >= MOST_RANKS) return true;
   int64_t *last = ended_of(e, rank);
   if (!last) return false;
@@ -327,25 +320,40 @@ static void chain(table *t, const timeline *line) {
 /* ---- together ---- */
 
 static void source_free(source *from) {
+  llmprof_free(from->step);
   llmprof_free(from->first);
   llmprof_free(from->rows);
 }
 
+static bool find_steps(source *from, size_t rows, size_t steps,
+                       llmprof_error *err) {
+  from->step = llmprof_alloc(rows, sizeof *from->step);
+  if (!from->step) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t numbers[LLMPROF_BLOCK], starts[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(from->columns[OP_STEP], row, count, numbers);
+    llmprof_cells(from->columns[OP_START], row, count, starts);
+    for (size_t i = 0; i < count; i++) {
+      bool known = numbers[i] >= 0 && (uint64_t)numbers[i] < steps &&
+                   starts[i] != LLMPROF_ABSENT;
+      from->step[row + i] = (uint32_t)(known ? (size_t)numbers[i] : steps);
+    }
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  return true;
+}
+
 /* Where the rows of each step begin, in first[step + 1], from how many there
  * are. */
-static bool count_rows(source *from, size_t rows, size_t steps,
-                       llmprof_error *err) {
-  for (size_t row = 0; row < rows; row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    from->first[step_of(from, row, steps) + 1]++;
-  }
+static void count_rows(source *from, size_t rows, size_t steps) {
+  for (size_t row = 0; row < rows; row++) from->first[from->step[row] + 1]++;
   size_t before = 0;
   for (size_t step = 0; step <= steps; step++) {
     size_t count = from->first[step + 1];
     from->first[step + 1] = before;
     before += count;
   }
-  return true;
 }
 
 /* Each row goes to the next place of its step, so that first[step + 1] ends
@@ -357,7 +365,7 @@ static bool place_rows(source *from, const uint32_t *order, size_t rows,
   for (size_t place = 0; place < rows; place++) {
     if (llmprof_interrupted_at(place)) return llmprof_fail_interrupted(err);
     uint32_t row = order ? order[place] : (uint32_t)place;
-    size_t step = step_of(from, row, steps);
+    size_t step = from->step[row];
     if (step < steps) from->rows[from->first[step + 1]++] = row;
   }
   return true;
@@ -376,8 +384,9 @@ static bool source_make(source *from, llmprof_frame *ops, size_t steps,
   from->count = rows;
   from->first = llmprof_zalloc(steps + 2, sizeof *from->first);
   if (!from->first) return llmprof_fail_nomem(err);
-  return count_rows(from, rows, steps, err) &&
-         place_rows(from, from->order, rows, steps, err);
+  if (!find_steps(from, rows, steps, err)) return false;
+  count_rows(from, rows, steps);
+  return place_rows(from, from->order, rows, steps, err);
 }
 
 bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
