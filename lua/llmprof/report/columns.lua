@@ -177,19 +177,22 @@ columns.stages = {
   ms("cpu_ns", "CPU", 2, "mean length of the ranges, where it differs by more than 5 %",
     { optional = true, unit = "ms, CPU", field = "`host_ns`" }),
   ms("std_ns", "std", 2, "of the profiled ranges: sample standard deviation",
-    { unit = "ms, CPU", field = "`wall.std_ns`" }),
-  ms("min_ns", "min", 2, "the shortest", { unit = "ms, CPU", field = "`wall.min_ns`" }),
-  ms("max_ns", "max", 2, "the longest", { unit = "ms, CPU", field = "`wall.max_ns`" }),
+    { lesser = true, unit = "ms, CPU", field = "`wall.std_ns`" }),
+  ms("min_ns", "min", 2, "the shortest",
+    { lesser = true, unit = "ms, CPU", field = "`wall.min_ns`" }),
+  ms("max_ns", "max", 2, "the longest",
+    { lesser = true, unit = "ms, CPU", field = "`wall.max_ns`" }),
   ms("gpu_busy_ns", "GPU busy", 2, "time in which at least one operation that the stage launched "
     .. "ran, mean of its ranges"),
   ms("gpu_idle_ns", "GPU idle", 2, "part of the time in which nothing at all ran on the GPUs; of a "
     .. "time without the profiler, what it is longer than GPU busy",
-    { field = "`gpu_idle_ns`, `overhead.stages`" }),
+    { lesser = true, field = "`gpu_idle_ns`, `overhead.stages`" }),
   bar("idle_share", "idle", "that, of the time", { field = "`idle_share`, `overhead.stages`" }),
-  count("launches", "launches", "API calls that launched something, mean"),
+  count("launches", "launches", "API calls that launched something, mean",
+    { lesser = true }),
   count("kernels_per_token", "kernels/token", "kernels for each token; the tokens are the "
-    .. "workload's"),
-  percent("share", "GPU time", "share of the GPU time of all stages"),
+    .. "workload's", { lesser = true }),
+  percent("share", "GPU time", "share of the GPU time of all stages", { lesser = true }),
   word("bound", "bound by", "what takes half of the time or more: `launch`, `CPU`: the GPU is "
     .. "idle; `ranks`: so with the time in which collectives wait; `GPU`; `both`: GPU and CPU in "
     .. "similar parts ([metrics](metrics.md))"),
@@ -915,7 +918,7 @@ columns.compare_kernels = {
   ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
   percent("share", "of the change", { lesser = true }), word("verdict", "verdict"),
   word("category", "category", "of kernels", { lesser = true }),
-  name("was", "was", 48),
+  name("was", "was", 48, { lesser = true }),
 }
 
 columns.compare_limits = {

@@ -2,6 +2,7 @@
 -- well the replay without a change fits.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local output = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -118,7 +119,7 @@ local HELD = { graphs = true, remove = true, grouped = true }
 local function record_lines(format, made)
   local plain, all = 0, #made.model.stages
   for _, stage in ipairs(made.model.stages) do plain = plain + (stage.plain and 1 or 0) end
-  local lines = { ("Times are those %s the profiler, if the host stays as fast."):format(
+  local lines = { ("Times are %s the profiler, if the host stays as fast."):format(
     plain == 0 and "under" or plain == all and "without"
       or "under, and where they were timed without") }
   for _, row in ipairs(made.stages) do
@@ -142,24 +143,25 @@ end
 
 local function to_text(format, made)
   local heading, lines = format.heading, {}
-  local function add(line) lines[#lines + 1] = line end
   local options = { columns = format.name == "table" and sys.isatty(1) and sys.columns() or nil }
+  local function add(line) lines[#lines + 1] = line end
+  local function say(line) add(output.wrap(line, options.columns)) end
   if made.changes then
     add(heading .. "What If\n")
-    for _, line in ipairs(change_lines(made)) do add(format.escape(line)) end
+    for _, line in ipairs(change_lines(made)) do say(format.escape(line)) end
     add("")
     add(tables.render(format.name, GAINS, shown(made.stages), options))
-    for _, line in ipairs(record_lines(format, made)) do add(line) end
+    for _, line in ipairs(record_lines(format, made)) do say(line) end
     add("")
   end
   add(heading .. "How Well the Replay Fits\n")
   add(tables.render(format.name, FIT, fit_rows(made.model), options))
   for _, stage in ipairs(made.model.stages) do
     if stage.refused then
-      add(format.escape(("%s is not predicted: %s."):format(stage.name, stage.refused)))
+      say(format.escape(("%s is not predicted: %s."):format(stage.name, stage.refused)))
     end
   end
-  for _, line in ipairs(trust_lines(made.model)) do add(line) end
+  for _, line in ipairs(trust_lines(made.model)) do say(line) end
   return table.concat(lines, "\n") .. "\n"
 end
 
