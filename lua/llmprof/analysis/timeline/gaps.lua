@@ -96,15 +96,17 @@ end
 -- too. found: of llmprof.analysis.stages.find; least: ns.
 function gaps.frame(found, ops, least)
   local list, intervals = {}, found.whole and {} or intervals_of(found)
+  local function add(busy, from, to, device)
+    local made = check(busy:gaps(from, to, least)):frame()
+    list[#list + 1] = rows.extend(made, {}, { { name = "device", type = "integer",
+      get = function() return device end } })
+  end
+  if #ops == 0 then add(ops:union(), 0, 0) end
   for _, group in ipairs(ops:group { by = { "device" } }) do
     local own = check(ops:where { device = group.device or false })
     local busy = own:union()
     local cuts = cuts_of(own, busy, intervals)
-    for i = 2, #cuts do
-      local made = check(busy:gaps(cuts[i - 1], cuts[i], least)):frame()
-      list[#list + 1] = rows.extend(made, {}, { { name = "device", type = "integer",
-        get = function() return group.device end } })
-    end
+    for i = 2, #cuts do add(busy, cuts[i - 1], cuts[i], group.device) end
   end
   return pack.join(list)
 end

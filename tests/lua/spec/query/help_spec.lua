@@ -44,6 +44,9 @@ describe("help", function()
       local s = session.open { folder }
       for _, name in ipairs(FRAMES) do
         local there, frame = pcall(function() return s[name] end)
+        if not there then
+          assert.matches(name .. ": no file was given that has it", frame.message, 1, true)
+        end
         for _, column in ipairs(there and frame:columns().name or {}) do
           assert(has[column] or has[name .. "." .. column], ("no help about %s.%s")
             :format(name, column))
