@@ -42,11 +42,11 @@ if no rank waits for it
       .. "0, but it begins 1.80 ms after the first rank: steps get longer, not the time from one "
       .. "to the next; the process that gives it its steps is not in the trace", 1, true))
     assert.truthy(text:find("how the engine hands its workers their steps", 1, true))
-    assert.is_nil(text:find "gain:")
+    assert.is_nil(text:find "change:")
   end)
 
   it("tells no gain where it is not known, and of a late GPU what it works", function()
-    assert.is_nil(said("rank_late", record(late { gain_ns = false })):find "gain:")
+    assert.is_nil(said("rank_late", record(late { gain_ns = false })):find "change:")
     local made = late()
     made.ranks[2].work_ns = 3e6
     assert.truthy(said("rank_late", record(made)):find "a GPU that is slower or shared")

@@ -74,16 +74,6 @@ if without the wait the CPU launches ahead, as fast as it does now
     assert.truthy(text:find "decode waits for the GPU at every token")
   end)
 
-  it("states no gain where ranks wait for each other", function()
-    for _, bound in ipairs { "ranks", "communication" } do
-      local results = results_of(support.slow_decode, 10)
-      results.stages[1].bound = bound
-      local text = support.said("sync_per_token", results)
-      assert.matches("waits for the GPU at every token", text)
-      assert.no_match("gain", text)
-    end
-  end)
-
   it("is silent about a wait at the end", function()
     assert.equal("", support.said("sync_per_token", results_of(support.decode, 1)))
   end)

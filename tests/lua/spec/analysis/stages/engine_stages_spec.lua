@@ -47,8 +47,10 @@ describe("stages of an engine", function()
   end)
 
   it("are idle when their own GPU is", function()
+    local gpu = assert(trace:frame "gpu")
     for _, instance in ipairs(found.instances) do
-      assert.truthy(instance.idle >= 0 and instance.idle <= instance.wall)
+      local own = assert(gpu:where { device = instance.device, pid = instance.pid }):union()
+      assert.equal(instance.wall - own:covered(instance.start, instance.stop), instance.idle)
       assert.truthy(instance.busy <= instance.wall)
     end
   end)
