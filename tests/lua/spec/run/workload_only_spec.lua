@@ -19,7 +19,8 @@ describe("capture=none", function()
   end)
 
   it("keeps the stages, TTFT and TPOT that the workload timed", function()
-    local made = live.run { "capture=none" }
+    local made = live.run { "capture=none", "--strict" }
+    assert.equal(0, made.code, made.output)
     local results = made:json "results.json"
     local prefill, decode = results.stages[1], results.stages[2]
     assert.same({ "prefill", 2, 10e6, "decode", 20e6, 4e6 }, { prefill.name, prefill.own.count,
