@@ -110,20 +110,15 @@ static void switch_to(plan_step step) {
   untold = false;
 }
 
-static uint16_t type_of(plan_step step) {
-  switch (step) {
-  case STEP_PLAIN:
-    return SPOOL_UNIT_PLAIN;
-  case STEP_TIMELINE:
-    return SPOOL_UNIT_TIMELINE;
-  case STEP_COUNTERS:
-    return SPOOL_UNIT_COUNTERS;
-  case STEP_OPERATORS:
-    return SPOOL_UNIT_OPERATORS;
-  default:
-    return SPOOL_UNIT_OTHER;
-  }
-}
+static const uint16_t unit_types[] = {
+    [STEP_END] = SPOOL_UNIT_OTHER,
+    [STEP_PLAIN] = SPOOL_UNIT_PLAIN,
+    [STEP_TIMELINE] = SPOOL_UNIT_TIMELINE,
+    [STEP_COUNTERS] = SPOOL_UNIT_COUNTERS,
+    [STEP_SKIP] = SPOOL_UNIT_OTHER,
+    [STEP_PAUSE] = SPOOL_UNIT_OTHER,
+    [STEP_OPERATORS] = SPOOL_UNIT_OPERATORS,
+};
 
 /* The unit has no name yet. */
 typedef struct unit_entry {
@@ -136,7 +131,7 @@ static void log_end(bool end) {
   if (e) {
     e->unit = (spool_unit){.time = e->entry.time,
                            .unit = number,
-                           .type = type_of(current),
+                           .type = unit_types[current],
                            .end = end,
                            .tid = e->entry.tid};
     log_commit();
