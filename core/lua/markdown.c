@@ -43,69 +43,15 @@ static int markdown_code(lua_State *L) {
 
 /* ---- the declaration of a table ---- */
 
-/* Push a field of column `number`, whose table is on top of the stack; false,
- * with nothing pushed, when it is nil. Raw, so that strings stay anchored. */
-static bool push_field(lua_State *L, lua_Integer number, const char *name,
-                       int type) {
-  lua_pushstring(L, name);
-  int got = lua_rawget(L, -2);
-  if (got == LUA_TNIL) {
-    lua_pop(L, 1);
-    return false;
-  }
-  if (got != type)
-    luaL_argerror(L, COLUMNS,
-                  lua_pushfstring(L, "column %I: '%s': %s expected, got %s",
-                                  (LUAI_UACINT)number, name,
-                                  lua_typename(L, type), lua_typename(L, got)));
-  return true;
-}
-
-static llmprof_slice check_title(lua_State *L, lua_Integer number) {
-  if (!push_field(L, number, "title", LUA_TSTRING))
-    luaL_argerror(
-        L, COLUMNS,
-        lua_pushfstring(L, "column %I has no title", (LUAI_UACINT)number));
-  llmprof_slice title;
-  title.bytes = lua_tolstring(L, -1, &title.size);
-  lua_pop(L, 1);
-  return title;
-}
-
-static llmprof_align check_align(lua_State *L, lua_Integer number) {
+static llmprof_align check_align(lua_State *L, int column) {
   static const char *const names[] = {"left", "right", "center"};
   static const llmprof_align aligns[] = {LLMPROF_LEFT, LLMPROF_RIGHT,
                                          LLMPROF_CENTER};
-  if (!push_field(L, number, "align", LUA_TSTRING)) return LLMPROF_LEFT;
-  const char *wanted = lua_tostring(L, -1);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (strcmp(names[i], wanted) != 0) continue;
-    lua_pop(L, 1);
-    return aligns[i];
-  }
-  luaL_argerror(L, COLUMNS,
-                lua_pushfstring(L, "column %I: invalid align '%s'",
-                                (LUAI_UACINT)number, wanted));
+  const char *wanted = llmprof_lua_opt_string(L, column, "align", "left");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(names[i], wanted) == 0) return aligns[i];
+  luaL_error(L, "invalid align '%s'", wanted);
   return LLMPROF_LEFT;
-}
-
-static size_t check_max(lua_State *L, lua_Integer number) {
-  if (!push_field(L, number, "max", LUA_TNUMBER)) return 0;
-  int is_integer;
-  lua_Integer max = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer || max < 1)
-    luaL_argerror(L, COLUMNS,
-                  lua_pushfstring(L, "column %I: 'max' must be at least 1",
-                                  (LUAI_UACINT)number));
-  lua_pop(L, 1);
-  return (size_t)max;
-}
-
-static bool check_code(lua_State *L, lua_Integer number) {
-  if (!push_field(L, number, "code", LUA_TBOOLEAN)) return false;
-  bool code = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return code;
 }
 
 /* Push an array of the columns; it borrows their titles. */
@@ -115,19 +61,23 @@ static const llmprof_markdown_column *check_columns(lua_State *L,
   luaL_argcheck(L, *count > 0, COLUMNS, "no columns");
   llmprof_markdown_column *columns =
       lua_newuserdatauv(L, *count * sizeof *columns, 0);
+  int column = lua_gettop(L) + 1;
   for (size_t i = 0; i < *count; i++) {
-    lua_Integer number = (lua_Integer)i + 1;
-    if (lua_rawgeti(L, COLUMNS, number) != LUA_TTABLE)
-      luaL_argerror(
-          L, COLUMNS,
-          lua_pushfstring(L, "column %I is not a table", (LUAI_UACINT)number));
+    if (lua_rawgeti(L, COLUMNS, (lua_Integer)i + 1) != LUA_TTABLE)
+      luaL_error(L, "column %I is not a table", (LUAI_UACINT)i + 1);
+    if (lua_getfield(L, column, "title") != LUA_TSTRING)
+      luaL_error(L, "column %I has no title", (LUAI_UACINT)i + 1);
+    llmprof_slice title; /* the column keeps it alive */
+    title.bytes = lua_tolstring(L, -1, &title.size);
+    lua_Integer max = llmprof_lua_opt_integer(L, column, "max", 0);
+    if (max < 0) luaL_error(L, "'max' must not be negative");
     columns[i] = (llmprof_markdown_column){
-        .title = check_title(L, number),
-        .align = check_align(L, number),
-        .max = check_max(L, number),
-        .code = check_code(L, number),
+        .title = title,
+        .align = check_align(L, column),
+        .max = (size_t)max,
+        .code = llmprof_lua_opt_bool(L, column, "code", false),
     };
-    lua_pop(L, 1);
+    lua_pop(L, 2);
   }
   return columns;
 }
@@ -140,11 +90,9 @@ static llmprof_slice check_cell(lua_State *L, size_t row, size_t column) {
   if (type == LUA_TSTRING)
     text.bytes = lua_tolstring(L, -1, &text.size);
   else if (type != LUA_TNIL && (type != LUA_TBOOLEAN || lua_toboolean(L, -1)))
-    luaL_argerror(L, ROWS,
-                  lua_pushfstring(L,
-                                  "row %I, column %I: string expected, got %s",
-                                  (LUAI_UACINT)row + 1, (LUAI_UACINT)column + 1,
-                                  lua_typename(L, type)));
+    luaL_error(L, "row %I, column %I: string expected, got %s",
+               (LUAI_UACINT)row + 1, (LUAI_UACINT)column + 1,
+               lua_typename(L, type));
   lua_pop(L, 1);
   return text;
 }
@@ -160,15 +108,10 @@ static const llmprof_slice *check_cells(lua_State *L, size_t columns,
   llmprof_slice *cell = cells;
   for (size_t row = 0; row < *rows; row++) {
     if (lua_rawgeti(L, ROWS, (lua_Integer)row + 1) != LUA_TTABLE)
-      luaL_argerror(
-          L, ROWS,
-          lua_pushfstring(L, "row %I is not a table", (LUAI_UACINT)row + 1));
+      luaL_error(L, "row %I is not a table", (LUAI_UACINT)row + 1);
     if (lua_rawlen(L, -1) > columns)
-      luaL_argerror(L, ROWS,
-                    lua_pushfstring(L, "row %I has %I cells for %I columns",
-                                    (LUAI_UACINT)row + 1,
-                                    (LUAI_UACINT)lua_rawlen(L, -1),
-                                    (LUAI_UACINT)columns));
+      luaL_error(L, "row %I has %I cells for %I columns", (LUAI_UACINT)row + 1,
+                 (LUAI_UACINT)lua_rawlen(L, -1), (LUAI_UACINT)columns);
     for (size_t i = 0; i < columns; i++) *cell++ = check_cell(L, row, i);
     lua_pop(L, 1);
   }

@@ -79,13 +79,10 @@ static int r_overlap(lua_State *L) {
       L, llmprof_frame_overlap(frame, start, end, groups, name, &err), &err);
 }
 
-static lua_Integer integer_field(lua_State *L, const char *field,
-                                 lua_Integer low, lua_Integer high) {
-  lua_getfield(L, 2, field);
-  int is_integer = 0;
-  lua_Integer value = lua_tointegerx(L, -1, &is_integer);
-  lua_pop(L, 1);
-  if (!is_integer || value < low || value > high)
+static lua_Integer check_rows(lua_State *L, const char *field, lua_Integer low,
+                              lua_Integer high) {
+  lua_Integer value = llmprof_lua_opt_integer(L, 2, field, LUA_MININTEGER);
+  if (value < low || value > high)
     luaL_error(L, "option '%s': a number of rows is expected", field);
   return value;
 }
@@ -96,7 +93,7 @@ static int r_lag(lua_State *L) {
   llmprof_frame *frame = check_call(L);
   const char *name = llmprof_lua_new_name(L, frame);
   size_t column = llmprof_lua_column_field(L, 2, frame, "column");
-  long offset = (long)integer_field(L, "offset", INT32_MIN, INT32_MAX);
+  long offset = (long)check_rows(L, "offset", INT32_MIN, INT32_MAX);
   llmprof_groups *groups = groups_by(L, frame);
   llmprof_error err;
   return llmprof_lua_changed(
@@ -113,7 +110,7 @@ static int r_rolling(lua_State *L) {
   llmprof_frame *frame = check_call(L);
   const char *name = llmprof_lua_new_name(L, frame);
   size_t column = number_column(L, frame);
-  size_t size = (size_t)integer_field(L, "size", 1, INT32_MAX);
+  size_t size = (size_t)check_rows(L, "size", 1, INT32_MAX);
   const char *wanted = llmprof_lua_opt_string(L, 2, "statistic", "mean");
   int which = 0;
   while (names[which] && strcmp(names[which], wanted) != 0) which++;
@@ -228,7 +225,7 @@ static int r_downsample(lua_State *L) {
   double first = x == SIZE_MAX ? 1 : 0;
   double low = number_field(L, "low") - first;
   double high = number_field(L, "high") - first;
-  size_t count = (size_t)integer_field(L, "bins", 1, MOST);
+  size_t count = (size_t)check_rows(L, "bins", 1, MOST);
   llmprof_bin *bins = llmprof_lua_scratch(L, count, sizeof *bins);
   llmprof_error err;
   if (!llmprof_frame_downsample(frame, x, y, low, high, bins, count, &err))

@@ -62,23 +62,14 @@ describe("llmprof.markdown", function()
     local one = { { title = "a" } }
     refuses("bad argument #1 to 'table' (table expected, got nil)", nil, {})
     refuses("bad argument #1 to 'table' (no columns)", {}, {})
-    refuses("bad argument #1 to 'table' (column 1 is not a table)", { "a" }, {})
-    refuses("bad argument #1 to 'table' (column 1 has no title)", { {} }, {})
-    refuses("bad argument #1 to 'table' (column 2: 'title': string expected, got number)",
-      { one[1], { title = 1 } }, {})
-    refuses("bad argument #1 to 'table' (column 1: invalid align 'top')",
-      { { title = "a", align = "top" } }, {})
-    refuses("bad argument #1 to 'table' (column 1: 'max' must be at least 1)",
-      { { title = "a", max = 0 } }, {})
-    refuses("bad argument #1 to 'table' (column 1: 'code': boolean expected, got number)",
-      { { title = "a", code = 1 } }, {})
-    refuses("bad argument #2 to 'table' (row 1 is not a table)", one, { "a" })
-    refuses("bad argument #2 to 'table' (row 2, column 1: string expected, got number)",
-      one, { { "a" }, { 1 } })
-    refuses("bad argument #2 to 'table' (row 1, column 1: string expected, got boolean)",
-      one, { { true } })
-    refuses("bad argument #2 to 'table' (row 1 has 2 cells for 1 columns)",
-      one, { { "a", "b" } })
+    refuses("column 1 is not a table", { "a" }, {})
+    refuses("column 1 has no title", { {} }, {})
+    refuses("invalid align 'top'", { { title = "a", align = "top" } }, {})
+    refuses("'max' must not be negative", { { title = "a", max = -1 } }, {})
+    refuses("row 1 is not a table", one, { "a" })
+    refuses("row 2, column 1: string expected, got number", one, { { "a" }, { 1 } })
+    refuses("row 1, column 1: string expected, got boolean", one, { { true } })
+    refuses("row 1 has 2 cells for 1 columns", one, { { "a", "b" } })
     refuses("bad argument #3 to 'table' (option 'prefix': letters and digits expected)",
       one, {}, { prefix = "a]" })
     refuses("bad argument #3 to 'table' (option 'first' must not be negative)",
