@@ -210,7 +210,6 @@ function cli.main(argv)
     return run_all(words)
   end)
   if ok then return result end
-  io.stdout:flush() -- what was printed comes before what is wrong
   local status = status_of(result, words[1])
   if result.kind ~= "closed" then (common.as_json and report_json or report)(result, status) end
   return status

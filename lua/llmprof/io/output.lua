@@ -99,8 +99,9 @@ function out.warn(...)
 end
 
 
--- A line on standard error.
+-- A line on standard error, after what was printed.
 function out.complain(message)
+  io.stdout:flush()
   out.warn("llmprof: ", text.clean(message), "\n")
 end
 

@@ -373,20 +373,13 @@ columns.cpu_samples = {
 }
 
 -- Of one stage.
-columns.stage_functions = {
-  name("name", "function", 72), word("module", "of"), count("self", "in itself"),
-  bar("self_share", "share"), count("total", "with what it called"),
-  percent("total_share", "share"),
-}
+columns.stage_functions = pick(columns.cpu_samples, "name", "module", "self", "self_share", "total",
+  "total_share")
 
-columns.cpu_stacks = {
-  word("stage", "stage"), word("file", "file", { optional = true }),
-  count("depth", "depth", "in the tree: 0 the outermost, 1 what it called",
-    { field = "`tree[].depth`" }),
-  name("name", "function", 72), word("module", "of"), count("self", "in itself"),
-  bar("self_share", "share"), count("total", "with what it called"),
-  percent("total_share", "share"),
-}
+columns.cpu_stacks = pick(columns.cpu_samples, "stage", "file", "name", "module", "self",
+  "self_share", "total", "total_share")
+table.insert(columns.cpu_stacks, 3, count("depth", "depth", "in the tree: 0 the outermost, 1 what "
+  .. "it called", { field = "`tree[].depth`" }))
 
 columns.step_layers = {
   count("index", "layer", "from 0; the last one has no end of its own and no row, or the first one "

@@ -56,9 +56,6 @@ local function verdict(results)
 end
 
 
--- A mean this many times the median is that of a few steps.
-local APART = 1.25
-
 local function latency(results)
   local times = overhead.latency_of(results)
   local made, profiled = {}, nil
@@ -68,9 +65,7 @@ local function latency(results)
     if time then profiled = profiled or time.plain == nil end
   end
   made.profiled = known(profiled)
-  local tpot = times.tpot and times.tpot.first
-  local apart = tpot and tpot.p50_ns and tpot.mean_ns > APART * tpot.p50_ns
-  made.tpot_p50_ns = known(apart and tpot.p50_ns or nil)
+  made.tpot_p50_ns = known(words.usual_step(times.tpot))
   return made
 end
 
@@ -176,23 +171,6 @@ end
 
 -- ---- as text ----
 
--- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler"; nil without any.
-local function latency_line(made)
-  local said = {}
-  if made.ttft_ns ~= json.null then said[1] = "TTFT " .. text.duration(made.ttft_ns) end
-  if made.tpot_ns ~= json.null then
-    said[#said + 1] = "TPOT " .. text.duration(made.tpot_ns) .. (made.tpot_p50_ns ~= json.null
-      and (" (half of the steps %s or less)"):format(text.duration(made.tpot_p50_ns)) or "")
-  end
-  if made.tokens_per_s ~= json.null then
-    said[#said + 1] = text.number(made.tokens_per_s, 1) .. " tokens/s of decode"
-  end
-  if #said == 0 then return nil end
-  return ("%s, %s"):format(table.concat(said, " · "),
-    made.profiled and "under the profiler" or "without the profiler")
-end
-
-
 -- "Clients (vllm bench serve, 96 requests): TTFT 60.75 ms (p99 81.20 ms) · TPOT ..."; nil
 -- without a load.
 local function clients_line(results)
@@ -264,7 +242,7 @@ local function as_text(results, run, level, width)
   local made, _, _, trusted = compose(results, run, level), findings.verdict(results)
   return writer.render(blocks.join(blocks.heading { level = 1,
       title = ("%s · %s"):format(words.title(results), text.clean(run.dir)) },
-    blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
+    blocks.say(table.concat(made.verdict, "\n")), blocks.say(words.latency(results)),
     blocks.say(clients_line(results)), blocks.say(words.first_token(results, true)),
     blocks.say(words.kv_cache(results, true)), blocks.say(words.running_cost(results, true)),
     table_of("digest_stages", timed(made.stages), function(row)

@@ -27,8 +27,8 @@ local documents = {}
 local MOST = 250
 
 
-local function title(results)
-  return blocks.heading { level = 1, title = words.title(results) .. ": where the time goes" }
+local function title(format, results)
+  return blocks.heading { level = 1, title = format:format(words.title(results)) }
 end
 
 
@@ -45,9 +45,9 @@ end
 -- report.md: everything, section by section.
 function documents.full(results, entries)
   local lines, move, trust = findings.verdict(results)
-  return markdown.render(blocks.join(title(results),
+  return markdown.render(blocks.join(title("%s: where the time goes", results),
     blocks.verdict { lines = table.move({ move, trust }, 1, 2, #lines + 1, lines) },
-    parts.source(results),
+    blocks.say(words.source(results)),
     under_titles(chapters.laid_out(results, entries, {}))))
 end
 
@@ -55,9 +55,9 @@ end
 -- kernels.md: the largest kernels over all stages, then every kernel by stage, by
 -- total time.
 function documents.kernels(results)
-  return markdown.render(blocks.join(parts.title(results, "Kernels: "), parts.model(results),
-    parts.source(results), chapters.heading "kernels", parts.largest_kernels(results),
-    parts.all_kernels(results, MOST),
+  return markdown.render(blocks.join(title("Kernels: %s", results),
+    blocks.say(words.model(results)), blocks.say(words.source(results)),
+    chapters.heading "kernels", parts.largest_kernels(results), parts.all_kernels(results, MOST),
     blocks.heading { level = 2, title = sections.find("selection").title },
     parts.selection(results)))
 end
@@ -67,26 +67,6 @@ end
 
 -- Rows of its tables, moves, columns of its bars: it is to fit a page of 60 lines.
 local STAGES, ROWS, MOVES, BAR = 6, 4, 3, 16
-
-
--- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler."; nil without
--- any.
-local function latency_line(results)
-  local times, said, plain = overhead.latency_of(results), {}, true
-  for _, entry in ipairs { { "TTFT", "ttft" }, { "TPOT", "tpot" } } do
-    local time = times[entry[2]]
-    if time then
-      said[#said + 1] = ("%s %s"):format(entry[1], text.duration(time.first.mean_ns))
-      plain = plain and time.plain ~= nil
-    end
-  end
-  local rate = times.tokens_per_s
-  if rate then
-    said[#said + 1] = text.number(rate.first.mean, 1, ",") .. " tokens/s of decode"
-  end
-  if #said == 0 then return nil end
-  return ("%s, %s the profiler."):format(table.concat(said, " · "), plain and "without" or "under")
-end
 
 
 -- The time of all instances of a stage.
@@ -184,7 +164,8 @@ end
 local shorts = {
   advice = function(results) return findings.in_short(results, MOVES) end,
   aggregates = function(results)
-    return blocks.say(latency_line(results) or words.not_measured(results, "the timeline"))
+    local said = words.latency(results)
+    return blocks.say(said and said .. "." or words.not_measured(results, "the timeline"))
   end,
   first_token = function(results) return blocks.say(words.first_token(results, true)) end,
   kv_cache = function(results) return blocks.say(words.kv_cache(results, true)) end,
@@ -216,10 +197,10 @@ function documents.stakeholder(results, entries)
   local function make(given, entry)
     return makers[entry.name] and blocks.join(makers[entry.name](given))
   end
-  return markdown.render(blocks.join(title(results),
+  return markdown.render(blocks.join(title("%s: where the time goes", results),
     blocks.verdict { lines = verdict, tight = makers == shorts },
     under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make)),
-    makers == of_ranks and parts.source(results)))
+    makers == of_ranks and blocks.say(words.source(results))))
 end
 
 

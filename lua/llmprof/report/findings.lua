@@ -164,11 +164,12 @@ local function caution(results)
 end
 
 
--- The first findings as a block of moves, `most` of them, each in short, and the note.
-function findings.moves(results, most)
+-- The first findings as a block of moves, `most` of them, each in short, and the note; said: in
+-- its place (optional).
+function findings.moves(results, most, said)
+  local note = most > 0 and caution(results)
   return blocks.join(blocks.moves { list = brief_moves(results, findings.first(results), most),
-    brief = true },
-    most > 0 and caution(results))
+    brief = true }, note and said and blocks.note(said) or note)
 end
 
 
@@ -178,8 +179,7 @@ function findings.in_short(results, most)
   if #list == 0 then
     return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
   end
-  return blocks.join(blocks.moves { list = brief_moves(results, list, most), brief = true },
-    caution(results) and blocks.note "Gains of one stage share its time: they do not add up.")
+  return findings.moves(results, most, "Gains of one stage share its time: they do not add up.")
 end
 
 

@@ -5,7 +5,6 @@ local columns = require "llmprof.report.columns"
 local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
-local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
@@ -107,7 +106,7 @@ end
 -- The operators with the most device time, as blocks.
 function report.top(results, view)
   local operators = results.operators
-  if not operators then return parts.not_measured(results, "operators") end
+  if not operators then return blocks.say(words.not_measured(results, "operators")) end
   if view.page then
     return blocks.join(on_timeline(results, nil, true),
       sections.blocks(results, "operators", { filter = true, bare = true }),
@@ -123,7 +122,7 @@ end
 
 local function all(results)
   local operators = results.operators
-  if not operators then return parts.not_measured(results, "operators") end
+  if not operators then return blocks.say(words.not_measured(results, "operators")) end
   local by_stage = rows.operator_stages(operators.operators, OF_STAGE)
   local launched = rows.operator_kernels(results, lists.first(operators.operators, WITH_KERNELS),
     KERNELS_EACH)
@@ -139,8 +138,9 @@ end
 
 
 function report.render(results)
-  return markdown.render(blocks.join(parts.title(results, "Operators: "), parts.model(results),
-    all(results)))
+  return markdown.render(blocks.join(
+    blocks.heading { level = 1, title = "Operators: " .. words.title(results) },
+    blocks.say(words.model(results)), all(results)))
 end
 
 

@@ -25,27 +25,10 @@ local HEADROOM = 15
 local LINES = 15
 
 
--- Which model, in one line.
-function parts.model(results) return say(words.model(results)) end
-
-
--- Where the numbers come from, in one paragraph.
-function parts.source(results) return say(words.source(results)) end
-
-
-function parts.title(results, before)
-  return blocks.heading { level = 1, title = before .. words.title(results) }
-end
-
-
--- Why a subject was not measured, and what would.
-function parts.not_measured(results, what) return say(words.not_measured(results, what)) end
-
-
 -- ---- sections ----
 
 function parts.environment(results)
-  return join(parts.model(results),
+  return join(say(words.model(results)),
     sections.either("devices", results.environment.devices or {},
       words.is_without_gpu(results) and "No GPU operation is in the trace."
         or "The trace does not name its GPU."),
@@ -86,11 +69,17 @@ function parts.stages(results, view)
 end
 
 
+-- Every quantity that cannot be.
 local function contradictions(results)
   local list = {}
-  for i, wrong in ipairs(rows.contradictions(results)) do
-    list[i] = blocks.say({ { strong = ("Contradiction in %s:"):format(wrong.label) },
-      (" %s (%s)."):format(wrong.text, words.inputs(wrong.inputs)) }, "warning")
+  for _, stage in ipairs(results.stages) do
+    for _, key in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "floor_share" } do
+      local made = stage.efficiency and stage.efficiency[key]
+      if made and made.contradiction then
+        list[#list + 1] = blocks.say({ { strong = ("Contradiction in %s:"):format(stage.name) },
+          (" %s (%s)."):format(made.contradiction, words.inputs(made.inputs)) }, "warning")
+      end
+    end
   end
   return list
 end
@@ -99,7 +88,7 @@ end
 function parts.efficiency(results)
   local list = rows.efficiency(results)
   local samples = sections.blocks(results, "sampled", { note = words.sampled(results) })
-  if #list == 0 then return join(parts.not_measured(results, "the model's cost"), samples) end
+  if #list == 0 then return join(say(words.not_measured(results, "the model's cost")), samples) end
   return join(sections.table("efficiency", list),
     note(words.basis(results)), note(results.hardware and words.peaks(results.hardware)),
     note(words.unknown_peaks(results)), note(words.hfu(results)),
@@ -118,7 +107,7 @@ end
 
 function parts.roofline(results, view)
   local counted = results.counters ~= nil
-  if not counted and not view.page then return parts.not_measured(results, "counters") end
+  if not counted and not view.page then return say(words.not_measured(results, "counters")) end
   return join(counted and note(words.coverage(results)), note(words.padding(results)),
     blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
       data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },

@@ -1,7 +1,6 @@
 -- Pictures that every format can show: small multiples (the steps of each stage and rank in
 -- their order, the layers of a step) and sampled stacks. As blocks.
 local blocks = require "llmprof.report.blocks"
-local columns = require "llmprof.report.columns"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local keys = require "llmprof.tables.keys"
@@ -263,30 +262,18 @@ local function basis(stage)
 end
 
 
-local function title_of(stage)
-  return stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
-end
-
-
--- ---- the section ----
-
-local function functions(stage, most)
-  local rows = sections.stack_rows(stage, "functions")
-  local shown = keys.first(rows, most)
-  return blocks.join(
-    blocks.table { name = "stage_functions", columns = columns.stage_functions, rows = shown },
-    stage.different > #shown and blocks.note(("%d of %s functions on these stacks, by the samples "
-      .. "in themselves: llmprof show RUN cpu_samples has more."):format(#shown,
-      text.count(stage.different))))
-end
-
-
 local function of_stage(number, stage, view)
-  return { blocks.title(title_of(stage)), blocks.note(basis(stage)),
+  local title = stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
+  local shown = keys.first(sections.stack_rows(stage, "functions"),
+    view.page and ON_PAGE or FUNCTIONS)
+  return { blocks.title(title), blocks.note(basis(stage)),
     blocks.flame { name = tostring(number), samples = stage.samples, tree = stage.tree,
       label = ("Stacks of %s: the outermost functions on top, as wide as they have samples")
-        :format(title_of(stage)) },
-    functions(stage, view.page and ON_PAGE or FUNCTIONS) }
+        :format(title) },
+    sections.table("stage_functions", shown),
+    stage.different > #shown and blocks.note(("%d of %s functions on these stacks, by the samples "
+      .. "in themselves: llmprof show RUN cpu_samples has more."):format(#shown,
+      text.count(stage.different))) }
 end
 
 

@@ -380,22 +380,6 @@ function rows.sampled(results)
 end
 
 
--- Every quantity that cannot be: { label, text }.
-function rows.contradictions(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    for _, key in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "floor_share" } do
-      local made = stage.efficiency and stage.efficiency[key]
-      if made and made.contradiction then
-        list[#list + 1] = { label = stage.name, text = made.contradiction,
-          inputs = made.inputs }
-      end
-    end
-  end
-  return list
-end
-
-
 -- What kernels could give back, the largest first; all without a limit.
 function rows.headroom(results, limit)
   return rows.with(results.headroom or {}, function(row)

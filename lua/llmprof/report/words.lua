@@ -155,6 +155,35 @@ function words.kv_cache(results, brief)
 end
 
 
+-- A mean this many times the median is that of a few steps.
+local APART = 1.25
+
+-- The median of a TPOT (of overhead.latency_of) whose mean is far above it; nil of others.
+function words.usual_step(tpot)
+  local made = tpot and tpot.first
+  return made and made.p50_ns and made.mean_ns > APART * made.p50_ns and made.p50_ns or nil
+end
+
+
+-- "TTFT 60.75 ms · TPOT 16.39 ms, without the profiler", with the tokens/s of decode; nil without.
+function words.latency(results)
+  local times, said, profiled = overhead.latency_of(results), {}, false
+  for _, key in ipairs { "ttft", "tpot", "tokens_per_s" } do
+    local time = times[key]
+    local usual = key == "tpot" and words.usual_step(time)
+    if time then
+      profiled = profiled or time.plain == nil
+      said[#said + 1] = key == "tokens_per_s"
+        and text.number(time.first.mean, 1, ",") .. " tokens/s of decode"
+        or ("%s %s%s"):format(key:upper(), text.duration(time.first.mean_ns), usual
+          and (" (half of the steps %s or less)"):format(text.duration(usual)) or "")
+    end
+  end
+  return #said > 0 and ("%s, %s the profiler"):format(table.concat(said, " · "),
+    profiled and "under" or "without") or nil
+end
+
+
 words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
   .. "the workload plain before the timeline, overhead=measure after it, too."
 

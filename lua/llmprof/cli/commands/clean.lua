@@ -2,6 +2,7 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local trace_file = lazy "llmprof.trace.file"
+local lists = require "llmprof.tables.lists"
 local nsys = lazy "llmprof.nvidia.nsys"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -105,14 +106,22 @@ local function choose(given, words)
 end
 
 
-local function confirm(what)
-  if not sys.isatty(0) then
+-- Is that much to be removed? Says what happens otherwise.
+local function is_meant(given, amount)
+  if given["dry-run"] then
+    out.write("would remove ", amount, "\n")
+    return false
+  elseif given.yes then
+    return true
+  elseif not sys.isatty(0) then
     errors.raise("usage", "nobody is there to ask", { hint = "llmprof clean --yes does not ask" })
   end
-  out.write(what, "? [y/N] ")
+  out.write("remove ", amount, "? [y/N] ")
   out.flush()
   local answer = io.stdin:read "l"
-  return answer ~= nil and answer:lower():find "^%s*y" ~= nil
+  local is_yes = answer ~= nil and answer:lower():find "^%s*y" ~= nil
+  if not is_yes then out.write("nothing was removed\n") end
+  return is_yes
 end
 
 
@@ -144,21 +153,14 @@ local function remove_cache(given, words)
   end
   local files, bytes = trace_file.cached(), 0
   for _, file in ipairs(nsys.kept_exports()) do files[#files + 1] = file end
-  for _, dir in ipairs(reports.kept()) do
-    files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
-  end
-  for _, dir in ipairs(shipped.unpacked()) do
+  for _, dir in ipairs(lists.joined(reports.kept(), shipped.unpacked())) do
     files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
   end
   for _, file in ipairs(files) do bytes = bytes + file.bytes end
   local amount = ("%d file%s, %s"):format(#files, #files == 1 and "" or "s", text.bytes(bytes))
   if #files == 0 then
     out.write("nothing to remove\n")
-  elseif given["dry-run"] then
-    out.write("would remove ", amount, "\n")
-  elseif not given.yes and not confirm("remove " .. amount) then
-    out.write("nothing was removed\n")
-  else
+  elseif is_meant(given, amount) then
     for _, file in ipairs(files) do
       if file.dir then artifacts.remove(file.dir) else errors.check(fs.remove(file.path)) end
     end
@@ -177,14 +179,7 @@ function command.run(given, words)
     return 0
   end
   local amount = announce(list)
-  if given["dry-run"] then
-    out.write("would remove ", amount, "\n")
-    return 0
-  end
-  if not given.yes and not confirm("remove " .. amount) then
-    out.write("nothing was removed\n")
-    return 0
-  end
+  if not is_meant(given, amount) then return 0 end
   for _, run in ipairs(list) do remove(given.root, run) end
   out.write("removed ", amount, "\n")
   return 0

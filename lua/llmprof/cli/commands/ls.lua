@@ -145,14 +145,10 @@ end
 
 
 local function print_history(given)
-  local metric, all, lines, by_recipe, recipes = metrics.parse(given.metric), {}, {}, {}, {}
-  for _, run in ipairs(analysed_runs(given.root)) do
-    local recipe = run.results.run.recipe
-    if not by_recipe[recipe] then by_recipe[recipe], recipes[#recipes + 1] = {}, recipe end
-    table.insert(by_recipe[recipe], run)
-  end
-  for _, recipe in ipairs(recipes) do
-    local rows = comparison.history(metric, by_recipe[recipe])
+  local metric, all, lines = metrics.parse(given.metric), {}, {}
+  local function recipe_of(run) return run.results.run.recipe end
+  for _, runs in ipairs((lists.grouped(analysed_runs(given.root), recipe_of))) do
+    local rows, recipe = comparison.history(metric, runs), recipe_of(runs[1])
     for _, row in ipairs(rows) do row.recipe = recipe end
     if #rows > 0 then lines[#lines + 1] = history_line(metric, recipe, rows) .. "\n" end
     table.move(rows, 1, #rows, #all + 1, all)
