@@ -208,6 +208,26 @@ function evidence.waiting(results, stage, profiled)
 end
 
 
+-- The copies of a stage that are wanted, by a function of a row of transfers, per instance:
+-- { calls, bytes, ns }.
+function evidence.copies(results, stage, wanted)
+  local sum, count = { calls = 0, bytes = 0, ns = 0 }, stage.wall.count
+  for _, row in ipairs(results.transfers or {}) do
+    if row.stage == stage.name and wanted(row) then
+      sum.calls, sum.bytes = sum.calls + row.calls / count, sum.bytes + row.bytes / count
+      sum.ns = sum.ns + row.gpu_time_ns / count
+    end
+  end
+  return sum
+end
+
+
+-- Is a row of transfers one from or to the host?
+function evidence.is_of_host(row)
+  return row.direction == "host to device" or row.direction == "device to host"
+end
+
+
 -- ns of kernels of collectives in one instance, which may wait for other ranks.
 function evidence.in_collectives(stage)
   for _, group in ipairs(stage.categories or {}) do

@@ -12,23 +12,6 @@ local WORTH = 0.05
 -- Copies of this size and up that go out and come back are data, not tokens.
 local LARGE = 1 << 20
 
-local to_or_from_host = { ["host to device"] = true, ["device to host"] = true }
-
-
--- Copies of a stage from or to the host, per instance, and how many of their bytes are pageable.
-local function copies_of(results, stage)
-  local sum = { calls = 0, bytes = 0, ns = 0, pageable = 0 }
-  for _, row in ipairs(results.transfers) do
-    if row.stage == stage.name and to_or_from_host[row.direction] then
-      sum.calls = sum.calls + row.calls / stage.wall.count
-      sum.bytes = sum.bytes + row.bytes / stage.wall.count
-      sum.ns = sum.ns + row.gpu_time_ns / stage.wall.count
-      sum.pageable = sum.pageable + (row.pageable and row.bytes / stage.wall.count or 0)
-    end
-  end
-  return sum
-end
-
 
 -- Copies to the host after which the CPU waits, and as many bytes go back: how many, and of which
 -- size; nil without.
@@ -82,8 +65,11 @@ function rule.examine_stage(results, stage, report)
   if not alone then
     return ("copies from or to the host take less than 1 %% of %s"):format(stage.name)
   end
-  local copies = copies_of(results, stage)
-  if alone < WORTH * time or 2 * copies.pageable >= copies.bytes then
+  local copies = evidence.copies(results, stage, evidence.is_of_host)
+  local pageable = evidence.copies(results, stage, function(row)
+    return row.pageable and evidence.is_of_host(row)
+  end)
+  if alone < WORTH * time or 2 * pageable.bytes >= copies.bytes then
     return ("the GPU does nothing but copy from or to the host for %s of %s"):format(
       evidence.percent(evidence.part(alone, time)), stage.name)
   end

@@ -30,13 +30,9 @@ end
 
 -- Copies within the memory of a GPU, per instance of the stage: { calls, ns, bytes }.
 local function copies_of(results, stage)
-  for _, row in ipairs(results.transfers or {}) do
-    if row.stage == stage.name and row.direction == "device to device" then
-      local count = stage.wall.count
-      return { calls = row.calls / count, ns = row.gpu_time_ns / count, bytes = row.bytes / count }
-    end
-  end
-  return { calls = 0, ns = 0, bytes = 0 }
+  return evidence.copies(results, stage, function(row)
+    return row.direction == "device to device"
+  end)
 end
 
 

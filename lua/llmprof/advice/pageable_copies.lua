@@ -9,25 +9,9 @@ local rule = { name = "pageable_copies", own_code = true }
 -- worth a finding; what a call waits for while the GPU works is not the copies'.
 local WORTH = 0.01
 
-local to_or_from_host = { ["host to device"] = true, ["device to host"] = true }
-
-
--- Pageable copies of a stage, per instance.
-local function pageable_of(results, stage)
-  local sum = { calls = 0, bytes = 0, ns = 0 }
-  for _, row in ipairs(results.transfers) do
-    if row.stage == stage.name and row.pageable == true then
-      sum.calls = sum.calls + row.calls / stage.wall.count
-      sum.bytes = sum.bytes + row.bytes / stage.wall.count
-      sum.ns = sum.ns + row.gpu_time_ns / stage.wall.count
-    end
-  end
-  return sum
-end
-
 
 local function examine_stage(results, stage, report)
-  local copies = pageable_of(results, stage)
+  local copies = evidence.copies(results, stage, function(row) return row.pageable end)
   local cost = copies.ns + stage.waiting.sync_ns
   if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
     return ("%s in %s; with idle time in waiting calls %s of its time"):format(
@@ -60,7 +44,7 @@ end
 local function is_known(results)
   local any, said = false, false
   for _, row in ipairs(results.transfers or {}) do
-    if to_or_from_host[row.direction] then
+    if evidence.is_of_host(row) then
       any, said = true, said or row.pageable ~= nil
     end
   end

@@ -97,13 +97,9 @@ end
 
 -- Copies from pageable memory, of an instance: each is waited for, and is another rule's.
 local function sent_pageable(results, stage)
-  local calls = 0
-  for _, row in ipairs(results.transfers or {}) do
-    if row.stage == stage.name and row.pageable and row.direction == "host to device" then
-      calls = calls + row.calls / stage.wall.count
-    end
-  end
-  return calls
+  return evidence.copies(results, stage, function(row)
+    return row.pageable and row.direction == "host to device"
+  end).calls
 end
 
 
@@ -171,17 +167,11 @@ local function examine_launches(stage, report)
     return ("%s for %s launches of %s"):format(evidence.things(calls, "waiting call"),
       evidence.count(launches), stage.name)
   end
-  report.finding {
-    stage = stage.name,
+  report_part(stage, part_of(stage, stage.waits or {}), nil, {
     title = ("%s waits for the GPU %s times, with %s launches"):format(stage.name,
       evidence.count(calls), evidence.count(launches)),
-    evidence = part_of(stage, stage.waits or {}).notes,
     try = "launch ahead: wait once where the CPU needs a result; let work that depends on other "
-      .. "streams wait for events (cudaStreamWaitEvent)",
-    changes = { ("remove(syncs %q)"):format(stage.name) },
-    assumption = "without the wait the CPU launches ahead, as fast as it does now",
-    confidence = "medium",
-  }
+      .. "streams wait for events (cudaStreamWaitEvent)" }, report)
 end
 
 

@@ -6,6 +6,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local operators = require "llmprof.run.operators"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local stages = require "llmprof.analysis.stages.find"
 local thread_of = require("llmprof.ranks.rows").thread_of
@@ -212,14 +213,6 @@ local function most_frequent(shapes)
 end
 
 
-local function by_time(key)
-  return function(a, b)
-    if a[key] ~= b[key] then return a[key] > b[key] end
-    return a.name < b.name
-  end
-end
-
-
 -- What the model was given, by the shapes of its lookups.
 local function inputs_of(rows)
   local row, lookups = rows.by_name["aten::embedding"], {}
@@ -233,15 +226,12 @@ end
 local function finished(rows)
   for _, row in ipairs(rows.list) do
     row.input_shapes = most_frequent(row.shapes)
-    table.sort(row.kernels, by_time "device_ns")
+    table.sort(row.kernels, lists.by("-device_ns", "name"))
     row.shapes, row.kernels_by_name, row.stages_by_name = nil, nil, nil
     if #row.kernels == 0 then row.kernels = nil end
     if #row.stages == 0 then row.stages = nil end
   end
-  table.sort(rows.list, function(a, b)
-    if a.device_self_ns ~= b.device_self_ns then return a.device_self_ns > b.device_self_ns end
-    return by_time "host_self_ns"(a, b)
-  end)
+  table.sort(rows.list, lists.by("-device_self_ns", "-host_self_ns", "name"))
   return rows.list
 end
 
@@ -524,11 +514,7 @@ function marked_operators.add_replayed(made, path, captures)
   local joined, count = join(operations, all)
   if joined == 0 then return 0, count end
   add_rows(made, operations)
-  table.sort(made.operators, function(a, b)
-    local left, right = a.device_self_ns or 0, b.device_self_ns or 0
-    if left ~= right then return left > right end
-    return a.name < b.name
-  end)
+  table.sort(made.operators, lists.by("-device_self_ns", "name"))
   made.launches = launch_list(operations)
   return joined, count
 end

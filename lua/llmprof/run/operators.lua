@@ -210,14 +210,6 @@ local function total(gpu)
 end
 
 
-local function by_time(a, b)
-  local left, right = a.device_self_ns or 0, b.device_self_ns or 0
-  if left ~= right then return left > right end
-  if a.host_self_ns ~= b.host_self_ns then return a.host_self_ns > b.host_self_ns end
-  return a.name < b.name
-end
-
-
 local function rows_of(host, gpu)
   local rows, shapes, kernels = json.list {}, frequent_shapes(host), launched(gpu)
   local groups = host:group { by = { "name" },
@@ -229,7 +221,7 @@ local function rows_of(host, gpu)
       device_total_ns = group.device_outer.total, device_self_ns = group.device_self.total,
       input_shapes = shapes[name], kernels = group.name and kernels[name] }
   end
-  table.sort(rows, by_time)
+  table.sort(rows, lists.by("-device_self_ns", "-host_self_ns", "name"))
   return rows
 end
 

@@ -328,9 +328,7 @@ function Model:before_launches(part, gaps)
       rows.start[row], rows["end"][row] = start[i] + 1, start[i] + before[i] + 1
     end
   end
-  local columns = {}
-  for name, values in pairs(rows) do columns[#columns + 1] = column(name, values) end
-  return frame.new(#rows.pid, columns)
+  return units.frame_of(rows)
 end
 
 

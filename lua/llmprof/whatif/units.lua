@@ -274,6 +274,16 @@ function extents.until_next(one, _, next_one)
 end
 
 
+-- Ranges, by column lists of integers, as a frame.
+function units.frame_of(rows)
+  local columns = {}
+  for name, values in pairs(rows) do
+    columns[#columns + 1] = { name = name, type = "integer", values = values }
+  end
+  return frame.new(#rows.pid, columns)
+end
+
+
 -- Units of a stage, or of all (nil), as a frame of ranges: pid, tid, start, end. list: of
 -- units.list; extent: own (nil), with_tail, before (and tails), whole or until_next; turn: of these
 -- runs alone.
@@ -292,11 +302,7 @@ function units.frame(list, stage, extent, turn)
       if extent == "before" and one.tail then add(one, one.stop + 1, one.tail + 1) end
     end
   end
-  local columns = {}
-  for name, values in pairs(rows) do
-    columns[#columns + 1] = { name = name, type = "integer", values = values }
-  end
-  return frame.new(#rows.pid, columns)
+  return units.frame_of(rows)
 end
 
 

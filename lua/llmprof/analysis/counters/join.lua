@@ -29,27 +29,25 @@ local counters = {}
 
 
 -- "void at::native::f<(int)4, at::A>(T1)" -> "voidf<4,A>(T1)"
-local function plain(name)
+function counters.plain(name)
   name = name:gsub("%(unsigned %l+%)", ""):gsub("%(%l+ %l+%)", ""):gsub("%(%l+%)", "")
   name = name:gsub("<unnamed>::", ""):gsub("%f[%w_][%w_]+::", "")
   return (name:gsub("%s+", ""))
 end
-
-counters.plain = plain
 
 
 -- The same for names that come again.
 local function plainly()
   local known = {}
   return function(name)
-    known[name] = known[name] or plain(name)
+    known[name] = known[name] or counters.plain(name)
     return known[name]
   end
 end
 
 
 -- One that an export does not say is 0, which no launch has.
-local function shape_key(grid, block)
+function counters.shape_key(grid, block)
   grid, block = grid or {}, block or {}
   return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x or 0, grid[2] or grid.y or 0,
     grid[3] or grid.z or 0, block[1] or block.x or 0, block[2] or block.y or 0,
@@ -57,12 +55,9 @@ local function shape_key(grid, block)
 end
 
 
-counters.shape_key = shape_key
-
-
 -- A function that gives the stage of a launch, or of a class of them: the outermost of its
 -- ranges that is a declared one. Without NVTX columns the file cannot say, and it gives nil.
-local function stage_finder(found)
+function counters.stage_finder(found)
   local tops = {}
   for _, stage in ipairs(found.declared) do
     if not stage.parent then tops[stage.name] = true end
@@ -75,9 +70,6 @@ local function stage_finder(found)
     return nil
   end
 end
-
-
-counters.stage_finder = stage_finder
 
 
 -- The classes of launches that are launches of a kernel, and how many these are.
@@ -124,7 +116,8 @@ end
 -- The stage of each class of launches, or false: that of the timeline, where this has the
 -- launch, too, else that of its ranges.
 function counters.stages(launches, trace, found)
-  local same, stage_of, list = same_launches(launches, trace, found), stage_finder(found), {}
+  local stage_of, list = counters.stage_finder(found), {}
+  local same = same_launches(launches, trace, found)
   for i, class in ipairs(launches.classes) do
     local known = same[class.rows[1]]
     list[i] = known and known.stage or stage_of(class) or false
@@ -143,7 +136,7 @@ local function by_name(classes, stage_of, plain_of, same)
     if name then
       index[name] = index[name] or {}
       table.insert(index[name], { class = class, stage = known.stage,
-        shape = shape_key(class.grid, class.block) })
+        shape = counters.shape_key(class.grid, class.block) })
     end
   end
   return index
@@ -306,7 +299,9 @@ end
 
 local function shapes_of(kernel)
   local shapes = {}
-  for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
+  for _, shape in ipairs(kernel.shapes) do
+    shapes[counters.shape_key(shape.grid, shape.block)] = true
+  end
   return shapes
 end
 
@@ -363,7 +358,7 @@ local function rows_of(kernel, launches, chosen)
   local rows, known = {}, {}
   local limits = launches.limits and launches.limits(kernel.device)
   for _, shape in ipairs(kernel.shapes) do
-    local key = shape_key(shape.grid, shape.block)
+    local key = counters.shape_key(shape.grid, shape.block)
     local row = known[key]
     if row == nil and index[key] then
       row = of_classes(launches, classes_of(index[key]))
@@ -554,7 +549,7 @@ end
 -- in another stage; nil for none), lacking (of lacking_of), ranges (those of
 -- launches:whole_ranges(); nil without) }. launches: of llmprof.nvidia.ncu.launches.
 function counters.join(list, launches, found, trace)
-  local stage_of, plain_of = stage_finder(found), plainly()
+  local stage_of, plain_of = counters.stage_finder(found), plainly()
   local classes, count = of_kernels(launches)
   local same, same_count = same_launches(launches, trace, found)
   local index, used, with = by_name(classes, stage_of, plain_of, same), {}, 0

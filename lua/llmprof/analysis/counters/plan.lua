@@ -391,15 +391,12 @@ end
 
 -- Does a range of ncu.nvtx_include name a stage: as recipes or as ncu write it, or
 -- by how it begins, "decode*"?
-local function names_stage(range, name, found)
+function counter_plan.names_stage(range, name, found)
   local filter = range_name.ncu_filter(name, is_default(name, found))
   local start = range:match "^([^*]+)%*/?$"
   if not start then return range == name or range == name .. "/" or range == filter end
   return name:sub(1, #start) == start or filter:sub(1, #start) == start
 end
-
-
-counter_plan.names_stage = names_stage
 
 
 -- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
@@ -411,7 +408,7 @@ function counter_plan.focus(include, found)
   for _, range in ipairs(include) do
     local named = false
     for _, stage in ipairs(found.declared) do
-      if names_stage(range, stage.name, found) then
+      if counter_plan.names_stage(range, stage.name, found) then
         wanted[stage.name], named = true, true
       end
     end

@@ -10,6 +10,7 @@
 local cold = require "llmprof.analysis.stages.warmup"
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local stage_summary = require "llmprof.analysis.stages.summary"
 local statistics = require "llmprof.statistics"
@@ -27,33 +28,17 @@ local AGREE = 0.05
 
 -- The instances of the stages without a parent that are this to the model.
 local function instances_of(found, role)
-  local list = {}
-  for _, instance in ipairs(found.instances) do
-    if not instance.parent and range_name.role(instance.stage) == role then
-      list[#list + 1] = instance
-    end
-  end
-  return list
+  return lists.filtered(found.instances, function(instance)
+    return not instance.parent and range_name.role(instance.stage) == role
+  end)
 end
 
 
 -- The prefills whose end is known: one that was left open ends where something else begins. And
 -- whether there are others.
 local function ended(prefills)
-  local list = {}
-  for _, instance in ipairs(prefills) do
-    if not instance.open then list[#list + 1] = instance end
-  end
+  local list = lists.filtered(prefills, function(instance) return not instance.open end)
   return list, #list < #prefills
-end
-
-
-local function used(instances)
-  local list = {}
-  for _, instance in ipairs(instances) do
-    if instance.used then list[#list + 1] = instance end
-  end
-  return list
 end
 
 
@@ -82,21 +67,14 @@ end
 -- of llmprof.analysis.stages.steps, in order. leader_of: by rank, the first of those that it
 -- communicates with.
 local function runs_together(found, leader_of)
-  local list, by_key, nth = {}, {}, {}
-  for _, run in ipairs(steps.runs(found.instances, found.by_engine)) do
-    if not run.parent and range_name.role(run.stage) == DECODE then
-      local rank = run.rank or -1
-      local own = ("%d %d"):format(rank, run.rep)
-      nth[own] = (nth[own] or 0) + 1
-      local key = ("%d %d %d"):format(leader_of[rank] or rank, run.rep, nth[own])
-      if not by_key[key] then
-        by_key[key] = {}
-        list[#list + 1] = by_key[key]
-      end
-      table.insert(by_key[key], run)
-    end
-  end
-  return list
+  local nth = {}
+  return (lists.grouped(steps.runs(found.instances, found.by_engine), function(run)
+    if run.parent or range_name.role(run.stage) ~= DECODE then return nil end
+    local rank = run.rank or -1
+    local own = ("%d %d"):format(rank, run.rep)
+    nth[own] = (nth[own] or 0) + 1
+    return ("%d %d %d"):format(leader_of[rank] or rank, run.rep, nth[own])
+  end))
 end
 
 
@@ -211,8 +189,8 @@ local ERRORS = 3
 
 
 -- Does no run speak against the slope of all?
-local function agree(lists, slope)
-  for _, values in ipairs(lists) do
+local function agree(times, slope)
+  for _, values in ipairs(times) do
     local own, err = statistics.slope { values }
     if own and own * slope < 0 and math.abs(own) > ERRORS * err then return false end
   end
@@ -224,13 +202,13 @@ end
 -- error; and what the steps do as the context grows: "longer", "shorter" or "none". The first
 -- step of a decode is not looked at, which does what the prefill left. nil without steps enough.
 local function slope_of(runs)
-  local lists = {}
+  local times = {}
   for i, run in ipairs(runs) do
-    lists[i] = table.move(run.times, run.opening and 2 or 1, #run.times, 1, {})
+    times[i] = table.move(run.times, run.opening and 2 or 1, #run.times, 1, {})
   end
-  local slope, err = statistics.slope(lists)
+  local slope, err = statistics.slope(times)
   if not slope then return nil end
-  if math.abs(slope) <= ERRORS * err or not agree(lists, slope) then return slope, err, "none" end
+  if math.abs(slope) <= ERRORS * err or not agree(times, slope) then return slope, err, "none" end
   return slope, err, slope > 0 and "longer" or "shorter"
 end
 
@@ -350,7 +328,9 @@ function latency.measure(found, given)
   local by_repeat, source = step_times(found, given, groups)
   local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
   local counted = counted_of(decodes, list)
-  for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end
+  for _, instance in ipairs(prefills) do
+    ttft[#ttft + 1] = instance.used and waited(instance) or nil
+  end
   if served then ttft = by_clients end
   local tpot = tpot_of(by_repeat, source, counted)
   return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(groups),

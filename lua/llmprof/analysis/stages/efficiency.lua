@@ -50,7 +50,7 @@ local quantities = {
 
 -- One quantity from a table that may hold its inputs; nil when one is not
 -- known. A time of nothing is no time.
-local function quantity(name, known)
+function efficiency.quantity(name, known)
   local formula, names, compute = table.unpack(quantities[name])
   local inputs = {}
   for _, input in ipairs(names) do
@@ -68,8 +68,6 @@ local function quantity(name, known)
   end
   return made
 end
-
-efficiency.quantity = quantity
 
 
 -- ---- inputs ----
@@ -135,8 +133,8 @@ local function floor_of_sequence(sequence, known)
   if not sequence then return nil end
   local sum, inputs, names, bounds = 0, {}, {}, {}
   for _, part in ipairs(sequence) do
-    local floor = quantity("floor_ns", setmetatable({ flops = part.flops, bytes = part.bytes },
-      { __index = known }))
+    local floor = efficiency.quantity("floor_ns", setmetatable({ flops = part.flops,
+      bytes = part.bytes }, { __index = known }))
     if not floor then return nil end
     sum, inputs[part.name], names[#names + 1] = sum + floor.value, floor.value, part.name
     bounds[bound_of(part, known)] = true
@@ -152,13 +150,13 @@ local function record(known)
   local made = { time_ns = known.time_ns, time_source = known.time_source }
   known.time_s = known.time_ns and known.time_ns / 1e9
   for _, name in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "intensity", "floor_ns" } do
-    made[name] = quantity(name, known)
+    made[name] = efficiency.quantity(name, known)
   end
   local whole, bound = floor_of_sequence(known.sequence, known)
   made.floor_ns = whole or made.floor_ns
   if made.floor_ns then
     known.floor_ns = made.floor_ns.value
-    made.floor_share = quantity("floor_share", known)
+    made.floor_share = efficiency.quantity("floor_share", known)
     made.floor_bound = not whole and bound_of(known, known) or bound
   end
   return made
@@ -193,7 +191,7 @@ local function add_floors(made, stages)
   end
   made.floor_ns = { value = sum, formula = "sum of the stages' floor_ns",
     inputs = json.ordered(inputs, names) }
-  made.floor_share = quantity("floor_share", { floor_ns = sum, time_ns = made.time_ns })
+  made.floor_share = efficiency.quantity("floor_share", { floor_ns = sum, time_ns = made.time_ns })
   local bound = next(bounds)
   made.floor_bound = not next(bounds, bound) and bound ~= "mixed" and bound or nil
 end
