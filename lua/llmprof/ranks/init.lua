@@ -153,16 +153,14 @@ end
 -- are matched without them.
 local function note_fewer(made, left_out)
   if not made.met then return end
-  local met, rows_of, instances, most = made.met.sums:where { met = 1 }, {}, {}, {}
+  local met, instances, most = made.met.sums:where { met = 1 }, {}, {}
   for _, group in ipairs(made.met.last:group { by = { "key" } }) do
     instances[group.key] = group.count
   end
   for _, group in ipairs(met:group { by = { "key" }, sum = { "members" } }) do
     most[group.key] = group.members.max
   end
-  for _, group in ipairs(met:group { by = { "key", "short_name", "world" }, sum = { "count" } }) do
-    rows_of[#rows_of + 1] = group
-  end
+  local rows_of = met:group { by = { "key", "short_name", "world" }, sum = { "count" } }
   table.sort(rows_of, lists.by("world", "key"))
   for _, group in ipairs(rows_of) do
     local lacking = instances[group.key] - group.count.total

@@ -1,6 +1,7 @@
 -- Pipeline parallel: which ranks are of which stage, and its bubbles, the time in
 -- which a stage computes nothing while another one does.
 local collectives = require "llmprof.ranks.collectives"
+local grouped = require("llmprof.tables.lists").grouped
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
@@ -179,16 +180,7 @@ end
 
 -- The ranks of each pipeline: in data parallel there are several.
 local function pipelines_of(ranks)
-  local list, of = {}, {}
-  for _, rank in ipairs(ranks) do
-    local key = rank.dp or 0
-    if rank.pp and not of[key] then
-      of[key] = { dp = rank.dp, ranks = {} }
-      list[#list + 1] = of[key]
-    end
-    if rank.pp then table.insert(of[key].ranks, rank) end
-  end
-  return list
+  return (grouped(ranks, function(rank) return rank.pp and (rank.dp or 0) or nil end))
 end
 
 
@@ -245,14 +237,14 @@ end
 
 local function stage_records(one, sets, waits, active, from, to)
   local by_stage, list = {}, json.list {}
-  table.sort(one.ranks, number_of "rank")
-  for _, rank in ipairs(one.ranks) do
+  table.sort(one, number_of "rank")
+  for _, rank in ipairs(one) do
     local stage = by_stage[rank.pp]
     if not stage then
-      stage = { stage = rank.pp, dp = one.dp, ranks = json.list {}, measured = {} }
+      stage = { stage = rank.pp, dp = rank.dp, ranks = json.list {}, measured = {} }
       by_stage[rank.pp], list[#list + 1] = stage, stage
     end
-    local others = of_others(one.ranks, sets, rank.pp)
+    local others = of_others(one, sets, rank.pp)
     if not others then return nil end
     table.insert(stage.ranks, rank.rank)
     table.insert(stage.measured, measure(rank, sets, waits, others, from, to))
@@ -273,7 +265,7 @@ end
 -- Of one pipeline: its stages, and how long any of them worked.
 local function examine(one, sets, waits)
   local own = {}
-  for i, rank in ipairs(one.ranks) do own[i] = sets[rank.rank] end
+  for i, rank in ipairs(one) do own[i] = sets[rank.rank] end
   local worked = union_of(own)
   local active = worked:covered()
   if active == 0 then return nil end

@@ -7,7 +7,6 @@ local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local process_pool = require "llmprof.process.pool"
-local rank_view = require "llmprof.analysis.serving.ranks"
 local trace = require "llmprof.trace"
 local trace_file = require "llmprof.trace.file"
 
@@ -102,7 +101,7 @@ end
 local function read_trace(path, knowledge)
   local opened = trace_file.open_whole(path)
   trace_file.check(opened)
-  local made, without = rank_view.part(opened, path, knowledge), trace_file.without_time(opened)
+  local made, without = part.of(opened, path, knowledge), trace_file.without_time(opened)
   opened:close()
   interrupt.collect()
   return made, without
@@ -155,7 +154,7 @@ rank_files.shares = { least = 64 << 20, weight = 1.5,
 
 
 -- The same of several files, by several processes where that is worth it. knowledge:
--- rank_view.knowledge().
+-- llmprof.analysis.serving.ranks.knowledge().
 function rank_files.read_all(files, knowledge)
   local list = process_pool.map(process_pool.sizes(files), rank_files.shares, function(number)
     local file = rank_files.read(files[number], knowledge)

@@ -112,18 +112,6 @@ local function key_of(paths)
 end
 
 
--- Remove the oldest of the reports that are kept.
-local function make_room(folder)
-  local list = {}
-  for _, name in ipairs(folders.list(folder)) do
-    local info = fs.stat(folder .. "/" .. name .. "/" .. layout.manifest)
-    if info then list[#list + 1] = { dir = folder .. "/" .. name, time = info.mtime_ns } end
-  end
-  table.sort(list, function(a, b) return a.time > b.time end)
-  for i = MOST_KEPT, #list do artifacts.remove(list[i].dir) end
-end
-
-
 -- The folders of the reports that are kept.
 function reports.kept()
   local folder, list = folder_of_cache(), {}
@@ -133,6 +121,17 @@ function reports.kept()
     end
   end
   return list
+end
+
+
+-- Remove the oldest of these.
+local function make_room()
+  local list = {}
+  for i, dir in ipairs(reports.kept()) do
+    list[i] = { dir = dir, time = errors.check(fs.stat(dir .. "/" .. layout.manifest)).mtime_ns }
+  end
+  table.sort(list, function(a, b) return a.time > b.time end)
+  for i = MOST_KEPT, #list do artifacts.remove(list[i].dir) end
 end
 
 
@@ -157,7 +156,7 @@ function reports.of(paths)
     return artifacts.open(dir, dir)
   end
   errors.check(fs.mkdirs(folder))
-  make_room(folder)
+  make_room()
   local made <close> = private.folder(folder)
   local run = reports.make { paths = paths,
     settings = { "run.id=" .. name_of(paths[1]) },

@@ -153,12 +153,6 @@ function rank_view.uncounted(trace, found)
 end
 
 
--- The part of a trace that llmprof.ranks keeps. stays: the trace is there as long.
-function rank_view.part(trace, file, knowledge, stays)
-  return part.of(trace, file, knowledge, stays)
-end
-
-
 -- Is there anything to say: several ranks, or steps?
 local function is_worth(record)
   return #record.ranks > 1 or #record.files > 1 or record.source ~= nil
@@ -166,20 +160,14 @@ end
 
 
 -- The record of results.json, nil for one rank without steps, and the frames that it was made
--- of. parts: of rank_view.part; knowledge: also `uncounted`, of rank_view.uncounted, where there
--- is a timeline; metrics: metrics.json; left_out: lines about files that could not be read or are
--- there twice; unread: names of the former.
+-- of. parts: of llmprof.ranks.part; knowledge: also `uncounted`, of rank_view.uncounted, where
+-- there is a timeline; metrics: metrics.json; left_out: lines about files that could not be read or
+-- are there twice; unread: names of the former.
 function rank_view.record(parts, knowledge, metrics, left_out, unread)
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     metrics = metrics, link = hardware.link, left_out = left_out, unread = unread,
     uncounted = knowledge.uncounted })
   return is_worth(record) and record or nil, made
-end
-
-
--- The frames that such parts make.
-function rank_view.merge(parts)
-  return select(2, ranks.examine(parts, {}))
 end
 
 

@@ -4,8 +4,10 @@ local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.serving.ranks"
+local ranks = require "llmprof.ranks"
 local text = require "llmprof.text"
 
 local step = { name = "ranks", summary = "find steps, ranks and collectives",
@@ -29,7 +31,7 @@ function step.separable(ctx) return #files_of(ctx) == 0 end
 local function parts_of(ctx, knowledge, left_out)
   local files = files_of(ctx)
   if #files == 0 then
-    return { rank_view.part(ctx.state.trace, layout.timeline, knowledge, true) }
+    return { part.of(ctx.state.trace, layout.timeline, knowledge, true) }
   end
   local parts, unread, bytes = rank_files.parts(files, knowledge, left_out, ctx.progress)
   for i, made in ipairs(parts) do
@@ -91,7 +93,7 @@ function step.restore(ctx)
   ctx.state.ranks = #record.ranks > 0 and record or nil
   local files = part_files(ctx, record)
   ctx.state.merged = #files > 0 and function()
-    return rank_view.merge(rank_files.parts(files, nil, {}))
+    return select(2, ranks.examine(rank_files.parts(files, nil, {}), {}))
   end or nil
 end
 

@@ -87,15 +87,9 @@ end
 
 -- The ncu filter that matches exactly the functions of these kernels.
 local function filter_of(list)
-  local seen, names = {}, {}
-  for _, kernel in ipairs(list) do
-    if not seen[kernel.short_name] then
-      seen[kernel.short_name] = true
-      names[#names + 1] = kernel.short_name
-    end
-  end
-  if #names == 0 then return nil end
-  return errors.check(ncu.filter_regex(names))
+  local names = {}
+  for i, kernel in ipairs(list) do names[i] = kernel.short_name end
+  return #names > 0 and errors.check(ncu.filter_regex(names)) or nil
 end
 
 

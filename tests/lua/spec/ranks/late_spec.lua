@@ -1,6 +1,7 @@
 -- What a late rank's being as fast as the next slowest gives back, of programs whose CPU times are
 -- known.
 local lockstep = require "tests.lua.support.lockstep"
+local rank_part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "tests.lua.support.ranks"
 local stages = require "llmprof.analysis.stages.find"
@@ -14,7 +15,7 @@ local function known(given)
   local found = stages.find(trace, DECLARED, "auto")
   local knowledge = rank_view.knowledge(DECLARED, nil, found)
   knowledge.uncounted = rank_view.uncounted(trace, found)
-  return rank_view.record({ rank_view.part(trace, "run.sqlite", knowledge) }, knowledge), found
+  return rank_view.record({ rank_part.of(trace, "run.sqlite", knowledge) }, knowledge), found
 end
 
 
@@ -103,7 +104,7 @@ kernel 5000 9000 pid=1 device=0 call=1 gemm(float *)
 call 200000 610000 pid=1 thread=1 id=2 cudaMemcpyAsync
 copy %d 600000 pid=1 device=0 call=2 bytes=8 direction=d2h memory=pageable
 ]]):format(begin))
-    local record = ranks.examine { rank_view.part(trace, "run.sqlite", rank_view.knowledge()) }
+    local record = ranks.examine { rank_part.of(trace, "run.sqlite", rank_view.knowledge()) }
     return us(record.stages[1].cpu_ns)
   end
 

@@ -1,6 +1,7 @@
 -- Bubbles of pipelines whose schedule is known.
 local pipelined = require "tests.lua.support.pipelined"
 local rank_report = require "llmprof.report.ranks"
+local rank_part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "llmprof.ranks"
 local timeline = require "tests.lua.support.timeline"
@@ -13,7 +14,7 @@ end
 
 local function examine(given)
   local trace = timeline.of(pipelined.lines(given))
-  return (ranks.examine({ rank_view.part(trace, "run.sqlite", rank_view.knowledge()) }, {}))
+  return (ranks.examine({ rank_part.of(trace, "run.sqlite", rank_view.knowledge()) }, {}))
 end
 
 local function shares(record)

@@ -1,5 +1,6 @@
 -- Steps that are known, grouped.
 local frame = require "llmprof.frame"
+local rank_part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local stages = require "llmprof.analysis.stages.find"
 local step_groups = require "llmprof.ranks.step_groups"
@@ -43,7 +44,7 @@ describe("groups of steps", function()
     local found = stages.find(trace, declared, "auto")
     local knowledge = rank_view.knowledge(declared, nil, found)
     knowledge.uncounted = rank_view.uncounted(trace, found)
-    local record = rank_view.record({ rank_view.part(trace, "run.sqlite", knowledge) }, knowledge)
+    local record = rank_view.record({ rank_part.of(trace, "run.sqlite", knowledge) }, knowledge)
     local group = record.stages[1]
     assert.same({ "prefill", 2 }, { group.phase, group.count })
     assert.near(10e6, group.mean_ns, 100)

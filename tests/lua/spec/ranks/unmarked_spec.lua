@@ -1,12 +1,13 @@
 -- Steps of several ranks that nothing marks, and layers beside which other collectives run.
 local decoding = require "tests.lua.support.decoding"
+local rank_part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "llmprof.ranks"
 local timeline = require "tests.lua.support.timeline"
 
 local function examine(given)
   local trace = timeline.of(decoding.lines(given))
-  return (ranks.examine({ rank_view.part(trace, "run.sqlite", rank_view.knowledge()) }, {}))
+  return (ranks.examine({ rank_part.of(trace, "run.sqlite", rank_view.knowledge()) }, {}))
 end
 
 local function layers_of(record)
@@ -37,7 +38,7 @@ describe("steps that nothing marks", function()
     local lines = decoding.lines { ranks = 1, layers = 4, steps = 12 }
     local function phases(more)
       local trace = timeline.of(lines .. more)
-      local record = ranks.examine({ rank_view.part(trace, "run.sqlite", rank_view.knowledge()) },
+      local record = ranks.examine({ rank_part.of(trace, "run.sqlite", rank_view.knowledge()) },
         {})
       local list = {}
       for i, group in ipairs(record.stages) do list[i] = group.phase end
@@ -51,7 +52,7 @@ describe("steps that nothing marks", function()
     local trace = timeline.of(decoding.lines { ranks = 1, layers = 4, steps = 12 }
       .. "process 77 python\nthread 77 pid=77 main\n"
       .. "call 1 2 pid=77 thread=77 id=1 cudaLaunchKernel\n")
-    local part = rank_view.part(trace, "run.sqlite", rank_view.knowledge())
+    local part = rank_part.of(trace, "run.sqlite", rank_view.knowledge())
     assert.same({ "run.sqlite: GPU activity was not recorded for 1 of 2 processes that launch "
       .. "work: they are no ranks" }, ranks.examine({ part }, {}).left_out)
   end)
@@ -78,7 +79,7 @@ describe("steps that nothing marks", function()
       at = at + 100000000
     end
     local trace = timeline.of(table.concat(lines, "\n") .. "\n")
-    local record = ranks.examine({ rank_view.part(trace, "run.sqlite", rank_view.knowledge()) }, {})
+    local record = ranks.examine({ rank_part.of(trace, "run.sqlite", rank_view.knowledge()) }, {})
     local decode = record.stages[#record.stages]
     assert.same({ "inferred", "decode" }, { record.source, decode.phase })
     assert.truthy(record.startup_steps >= 6)

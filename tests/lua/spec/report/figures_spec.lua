@@ -19,6 +19,7 @@ local kernels = require "llmprof.analysis.kernels.table"
 local limits = require "llmprof.compare.limits"
 local marked = require "tests.lua.support.marked"
 local pipelined = require "tests.lua.support.pipelined"
+local rank_part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "tests.lua.support.ranks"
 local rows = require "llmprof.report.rows"
@@ -184,7 +185,7 @@ local function of_pipeline()
       return ("worker dp0_pp%d_tp%d_ep%d"):format(stage, place, place)
     end })
   local knowledge = rank_view.knowledge()
-  return rank_view.results({ rank_view.part(trace, "run.sqlite", knowledge) }, knowledge, "test",
+  return rank_view.results({ rank_part.of(trace, "run.sqlite", knowledge) }, knowledge, "test",
     { "rank9.sqlite: left out: it is cut" })
 end
 

@@ -3,6 +3,7 @@ local clocks = require "llmprof.ranks.clocks"
 local events = require "llmprof.analysis.timeline.events"
 local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
+local examine = require("llmprof.ranks").examine
 local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "tests.lua.support.ranks"
 local read = require "tests.lua.support.timeline_data"
@@ -65,7 +66,7 @@ describe("the events of ranks", function()
     local files = ranks.four()
     local trace = trace_file.open(files[number + 1])
     local found = stages.find(trace, { { name = "prefill" }, { name = "decode" } }, false)
-    local views, own = rank_view.beside(rank_view.merge(ranks.parts(files)), trace)
+    local views, own = rank_view.beside(select(2, examine(ranks.parts(files), {})), trace)
     return read(events.encode { trace = trace, found = found, kernels = {}, collectives = own,
       ranks = views, layers = function() return {} end })
   end
@@ -122,7 +123,8 @@ describe("the events of ranks", function()
 
   it("are none beside a trace of another session", function()
     local trace = trace_file.open(ranks.VLLM)
-    assert.is_nil(rank_view.beside(rank_view.merge(ranks.parts(ranks.four())), trace))
+    assert.is_nil(rank_view.beside(select(2, examine(ranks.parts(ranks.four()), {})),
+      trace))
   end)
 
   it("are none of ranks without steps and collectives", function()
