@@ -327,29 +327,23 @@ enum {
   SHORT = 1 << 24   /* if each is less than this */
 };
 
-static void add_extremes(sums *s, const uint32_t *values, size_t count) {
+static void add_values(sums *s, const uint32_t *values, size_t count) {
   uint32_t low = s->low, high = s->high;
-  uint64_t total = 0;
+  uint64_t total = 0, squares = 0;
   for (size_t i = 0; i < count; i++) {
     total += values[i];
+    squares += (uint64_t)values[i] * values[i];
     low = values[i] < low ? values[i] : low;
     high = values[i] > high ? values[i] : high;
   }
   s->total += total;
   s->low = low;
   s->high = high;
-}
-
-static void add_squares(sums *s, const uint32_t *values, size_t count) {
-  if (s->high < SHORT) {
-    uint64_t squares = 0;
-    for (size_t i = 0; i < count; i++)
-      squares += (uint64_t)values[i] * values[i];
+  if (high < SHORT)
     s->squares += squares;
-    return;
-  }
-  for (size_t i = 0; i < count; i++)
-    s->squares += (uint64_t)values[i] * values[i];
+  else /* they may not have fitted */
+    for (size_t i = 0; i < count; i++)
+      s->squares += (uint64_t)values[i] * values[i];
 }
 
 /* Of distances from the column's lowest value. */
@@ -357,8 +351,7 @@ static sums sums_of(const uint32_t *values, size_t count) {
   sums s = {.low = UINT32_MAX};
   for (size_t i = 0; i < count; i += SUMMED) {
     size_t part = count - i < SUMMED ? count - i : SUMMED;
-    add_extremes(&s, values + i, part);
-    add_squares(&s, values + i, part);
+    add_values(&s, values + i, part);
   }
   return s;
 }
