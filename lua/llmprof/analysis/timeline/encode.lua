@@ -44,6 +44,9 @@ local SHARES = 1024
 encode.GPU = { "start", "duration", "lane", "label", "place", "kernel", "api_start", "queue_time",
   "waiting", "operator_label", "module_label", "line_label", "match" }
 
+-- Rows of a frame are read faster all than one in this many by their numbers.
+local FEW = 4
+
 -- Halvings until as many events are left as fit: more than times have bits of a day.
 local HALVINGS = 48
 
@@ -99,9 +102,9 @@ end
 -- there are no more than fit.
 function encode.with_longest(views, window)
   local room = encode.MOST - encode.count(views, window.first, window.last)
-  local short, fits, rest = 0, 1, {}
+  local short, fits, rest, left = 0, 1, {}, 0
   for i, view in ipairs(views) do
-    rest[i] = view
+    rest[i], left = view, left + #view
     local group = check(view:group { columns = { { "most", "max", "duration" } } })
     fits = math.max(fits, #group > 0 and (group:get(1, "most") or 0) + 1 or 1)
   end
@@ -114,8 +117,11 @@ function encode.with_longest(views, window)
       count = count + #before + #after
     end
     if count <= room then fits = middle else short = middle end
-    for i, view in ipairs(count > room and rest or {}) do -- shorter ones are none of them
-      rest[i] = check(view:where { { "duration", ">=", middle } })
+    if count > room and FEW * count < left then -- shorter ones are none of them
+      for i, view in ipairs(rest) do
+        rest[i] = check(view:where { { "duration", ">=", middle } })
+      end
+      left = count
     end
   end
   window.least = fits
