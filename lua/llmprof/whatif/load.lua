@@ -208,8 +208,8 @@ local function interval(steps, count)
 end
 
 
--- Note that a request has its last token in a step. ends: { steps, of which the first is last, and
--- by place one of the requests, others `along` with it }.
+-- Note the step in which a request has its last token. ends: { numbers of steps, the soonest last;
+-- by place a request that ends in it, linked to the others by `along` }.
 local function add_end(ends, number, one)
   local numbers, heads = ends[1], ends[2]
   local place = #numbers
