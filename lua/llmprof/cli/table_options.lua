@@ -1,6 +1,6 @@
 -- The options of commands that print tables, declared once; and the tables of checks.
 local errors = require "llmprof.process.errors"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -83,7 +83,7 @@ end
 
 -- The first N rows.
 function table_options.first(rows, given)
-  return keys.first(rows, given.rows)
+  return lists.first(rows, given.rows)
 end
 
 

@@ -3,7 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 
 local pictures = {}
 
@@ -72,7 +72,7 @@ local function groups_of(results)
   end
   local first = {}
   for _, group in ipairs(list) do first[group.phase] = first[group.phase] or group.place end
-  table.sort(list, keys.order(function(group) return first[group.phase] end,
+  table.sort(list, lists.by(function(group) return first[group.phase] end,
     function(group) return group.rank or -1 end))
   return list
 end
@@ -264,7 +264,7 @@ end
 
 local function of_stage(number, stage, view)
   local title = stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
-  local shown = keys.first(sections.stack_rows(stage, "functions"),
+  local shown = lists.first(sections.stack_rows(stage, "functions"),
     view.page and ON_PAGE or FUNCTIONS)
   return { blocks.title(title), blocks.note(basis(stage)),
     blocks.flame { name = tostring(number), samples = stage.samples, tree = stage.tree,

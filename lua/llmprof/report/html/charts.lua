@@ -1,7 +1,7 @@
 -- What the charts of the page draw: plain tables that become its JSON. Units are
 -- those of the axes, so that the script only draws.
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local rows = require "llmprof.report.rows"
 local pictures = require "llmprof.report.pictures"
@@ -68,7 +68,7 @@ local function leading(stages)
     end
   end
   table.sort(names)
-  return keys.first(keys.stable(names, function(name) return -totals[name] end), CATEGORIES)
+  return lists.first(lists.stable(names, function(name) return -totals[name] end), CATEGORIES)
 end
 
 

@@ -5,7 +5,7 @@ local document = require "llmprof.report.html.document"
 local charts = require "llmprof.report.html.charts"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local meanings = require "llmprof.report.meanings"
 local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
@@ -262,7 +262,7 @@ end
 
 
 function kinds.table(block)
-  local shown = keys.first(block.rows, MOST)
+  local shown = lists.first(block.rows, MOST)
   local title = block.title
     or sections.known(block.name) and sections.find(block.name).title or block.name
   return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
