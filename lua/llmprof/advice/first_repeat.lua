@@ -42,7 +42,7 @@ function rule.examine(results, report)
     evidence = notes,
     try = "serve a warm-up request of the usual shapes before the first user's; "
       .. evidence.remedy(results, "keep compile caches (TORCHINDUCTOR_CACHE_DIR) between starts; "
-        .. "avoid shapes that compile anew", "load modules at the start, not at the first launch "
+        .. "avoid shapes that compile again", "load modules at the start, not at the first launch "
         .. "(CUDA_MODULE_LOADING=EAGER)"),
     confidence = "high",
   }

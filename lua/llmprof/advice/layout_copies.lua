@@ -67,7 +67,7 @@ local function remedy(results, copies)
   local framework = results.framework and results.framework.name
   if framework == "jax" and copies.ns > 0 then
     return "update caches in place: donate them (donate_argnums), and keep them out of what a scan "
-      .. "stacks anew for each layer; a layout that the next operation reads as it is"
+      .. "stacks again for each layer; a layout that the next operation reads as it is"
   end
   return ("write to where the data is needed (preallocated caches%s), choose a layout that the "
     .. "next kernel reads as it is, let attention take strided inputs and beams a table of cache "

@@ -69,7 +69,7 @@ function rule.examine_stage(results, stage, report)
       evidence.note(evidence.TIMELINE, "the CPU spent %s of that outside CUDA",
         evidence.time(place.host_ns)),
     },
-    try = "look at what the program calls there: a plan or a kernel that is made anew for each "
+    try = "look at what the program calls there: a plan or a kernel that is rebuilt for each "
       .. "length, a search for the best kernel, a file, a lock",
     changes = { ("remove(gaps:where { stage = %q, after = %q%s, duration = { \">=\", %d } })")
       :format(stage.name, place.ended_by, place.line and (", line = %q"):format(place.line) or "",

@@ -582,10 +582,10 @@ columns.ranks = {
   id("pp", "PP", "stage of the pipeline; place in pipeline parallel", { optional = true }),
   ms("gpu_time_ns", "kernels", 2, "sum of all kernels"),
   ms("collective_ns", "collectives", 2, "sum of the kernels of collectives", { optional = true }),
-  ms("waiting_ns", "waiting", 2, "in them, until the last rank came", { optional = true }),
+  ms("waiting_ns", "waiting", 2, "in them, until the last rank arrived", { optional = true }),
   ms("exposed_ns", "exposed", 2, "in them, while the rank did not compute", { optional = true }),
   ms("hidden_ns", "hidden", 2, "in them, while it did", { optional = true }),
-  count("last", "last to come", "how often it was the last", { optional = true }),
+  count("last", "last to come", "how often it arrived last", { optional = true }),
   ms("caused_ns", "others wait for it", 2, "the waiting of the others then", { optional = true }),
   ms("expert_ns", "experts", 2, "kernels of experts", { optional = true }),
 }
@@ -617,7 +617,7 @@ columns.rank_stages = {
   ms("exposed_ns", "exposed", 3, { optional = true }),
   ms("hidden_ns", "hidden", 3, { optional = true }),
   ms("waiting_ns", "waiting", 3, { optional = true }),
-  ms("transfer_ns", "transfer", 3, "after the last rank had come", { optional = true }),
+  ms("transfer_ns", "transfer", 3, "after the last rank had arrived", { optional = true }),
   ms("spread_ns", "spread", 3, "the slowest rank over the fastest", { optional = true }),
 }
 
@@ -672,10 +672,10 @@ columns.collectives = {
 }
 
 columns.late = {
-  id("rank", "late rank", "the rank that came last"),
+  id("rank", "late rank", "the rank that arrived last"),
   word("phase", "stage"),
   id("layer", "layer", "from 0; empty: outside of the layers"),
-  count("count", "times", "collectives that it came last to"),
+  count("count", "times", "collectives that it reached last"),
   ms("caused_ns", "others wait", 2, "the same, at this place"),
   ms("late_ns", "late by", 2, "after the rank before it"),
   ms("more_work_ns", "more computing", 2, "before that, more than the others as their mean"),

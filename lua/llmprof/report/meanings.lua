@@ -10,7 +10,7 @@ local headings = {
   { title = "The CPU", tables = "cpu categories",
     about = "And what it was in while the GPU was idle, by stage." },
   { title = "Load", tables = "load load_times engine_metrics",
-    about = "Of requests that came at a rate or from another generator." },
+    about = "Of requests sent at a rate or by another generator." },
   { title = "Where TTFT goes", tables = "first_token",
     about = "Means of the requests of a server. The engine's page (vLLM, SGLang) tells queue and "
       .. "prefill, and the network by the difference to what clients saw. The timeline tells them "

@@ -3,6 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 
 local pictures = {}
@@ -245,7 +246,7 @@ local function basis(stage)
   if stage.file then
     said[#said + 1] = ("From %s: collapsed stacks have no times, so nothing but its name says "
       .. "what they are of%s."):format(stage.file, stage.scope == "run"
-      and "; what came before and after the stages is among them" or "")
+      and "; they include the time before and after the stages" or "")
   end
   if (stage.other_threads or 0) > 0 then
     said[#said + 1] = ("%s of other threads of the process meanwhile are left out."):format(

@@ -39,7 +39,7 @@ With one run a side, a change beyond what single runs are assumed to differ by i
     { "assumed", arg = "PERCENT",
       help = "single runs of the same thing are taken to differ by up to so much (10)" },
     { "predicted", arg = "CHANGE",
-      help = "hold what came against what llmprof whatif says of BEFORE with this change" },
+      help = "hold AFTER against what llmprof whatif predicts for BEFORE with this change" },
   },
 }
 

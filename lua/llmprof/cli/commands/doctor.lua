@@ -298,9 +298,9 @@ end
 local function check_cache()
   local folder, most = trace_file.cache_folder(), trace_file.cache_most()
   if not folder then
-    return warn("cache", "HOME is not set: traces are read anew each time", "set HOME")
+    return warn("cache", "HOME is not set: traces are read again each time", "set HOME")
   elseif most == 0 then
-    return ok("cache", "off: traces are read anew each time")
+    return ok("cache", "off: traces are read again each time")
   end
   local bytes = 0
   for _, file in ipairs(trace_file.cached()) do bytes = bytes + file.bytes end

@@ -232,7 +232,7 @@ local function reason(run, path, wanted)
     return "the process ended before what was measured of its launches was written"
   end
   local counted = errors.check(opened:frame "units"):where { type = "counters" }
-  return #counted > 0 and "none of the launches that were selected came again"
+  return #counted > 0 and "none of the selected launches ran again"
     or why_none_left(run)
 end
 

@@ -179,7 +179,7 @@ function recorded.check(made, composed)
   end
   if #wrong > 0 then
     errors.raise("usage", "a recorded capture cannot follow " .. table.concat(wrong, ", "),
-      { hint = #gpu.list() > 0 and "leave that out, or measure anew: capture=auto"
+      { hint = #gpu.list() > 0 and "leave that out, or measure again: capture=auto"
         or "leave that out" })
   end
 end

@@ -13,7 +13,7 @@ describe("advice first_repeat", function()
 the first repeat pays one-time costs (no stage, confidence high)
 - the first repeat took 8.6 times as long as the others, 795.00 ms more (timeline)
 - 795.00 ms of it in decode (timeline)
-try: serve a warm-up request of the usual shapes before the first user's; keep compile caches (TORCHINDUCTOR_CACHE_DIR) between starts; avoid shapes that compile anew
+try: serve a warm-up request of the usual shapes before the first user's; keep compile caches (TORCHINDUCTOR_CACHE_DIR) between starts; avoid shapes that compile again
 ]], said { count = 3, used = 2, slowdown = 8.57, first_is_outlier = true,
       first_excess_ns = 795e6 })
   end)

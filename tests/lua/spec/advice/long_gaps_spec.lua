@@ -19,7 +19,7 @@ describe("advice long_gaps", function()
 the GPU waits long before sdpa at m/attention.py:7 in step after step of decode (decode, confidence medium)
 - 5 of the 6 longest gaps end there, 4.10 ms to 4.50 ms, 21.50 ms together (timeline)
 - the CPU spent 15.00 ms of that outside CUDA (timeline)
-try: look at what the program calls there: a plan or a kernel that is made anew for each length, a search for the best kernel, a file, a lock
+try: look at what the program calls there: a plan or a kernel that is rebuilt for each length, a search for the best kernel, a file, a lock
 change: remove(gaps:where { stage = "decode", after = "sdpa", line = "m/attention.py:7", duration = { ">=", 4100000 } })
 if these gaps go; shorter ones at the same place would, too, which is not counted
 ]], said(5))
