@@ -13,46 +13,35 @@
 #include "collector/subscriber.h"
 
 /* Calls that launch, copy, set, wait, allocate or make graphs, by how their
- * names begin: every version of CUDA adds variants of them. */
+ * names begin after "cuda" or "cu": every version of CUDA adds variants of
+ * them. */
 static const char *const chosen[] = {
-    "cudaLaunch",
-    "cudaGraphLaunch",
-    "cudaGraphInstantiate",
-    "cudaGraphExecUpdate",
-    "cudaStreamBeginCapture",
-    "cudaStreamEndCapture",
-    "cudaMemcpy",
-    "cudaMemset",
-    "cudaMalloc",
-    "cudaFree",
-    "cudaHostAlloc",
-    "cudaHostRegister",
-    "cudaHostUnregister",
-    "cudaDeviceSynchronize",
-    "cudaStreamSynchronize",
-    "cudaEventSynchronize",
-    "cudaStreamWaitEvent",
-    "cudaMemPrefetch",
-    "cuLaunch",
-    "cuGraphLaunch",
-    "cuGraphInstantiate",
-    "cuGraphExecUpdate",
-    "cuStreamBeginCapture",
-    "cuStreamEndCapture",
-    "cuMemcpy",
-    "cuMemset",
-    "cuMemAlloc",
-    "cuMemFree",
-    "cuMemHostAlloc",
-    "cuMemHostRegister",
-    "cuMemHostUnregister",
-    "cuMemCreate",
-    "cuMemMap",
-    "cuMemPrefetch",
-    "cuCtxSynchronize",
-    "cuStreamSynchronize",
-    "cuEventSynchronize",
-    "cuStreamWaitEvent",
+    "Launch",
+    "GraphLaunch",
+    "GraphInstantiate",
+    "GraphExecUpdate",
+    "StreamBeginCapture",
+    "StreamEndCapture",
+    "Memcpy",
+    "Memset",
+    "Malloc",
+    "Free",
+    "HostAlloc",
+    "HostRegister",
+    "HostUnregister",
+    "DeviceSynchronize",
+    "StreamSynchronize",
+    "EventSynchronize",
+    "StreamWaitEvent",
+    "MemPrefetch",
+    "MemAlloc",
+    "MemFree",
+    "MemHostAlloc",
+    "MemHostRegister",
+    "MemHostUnregister",
+    "MemCreate",
+    "MemMap",
+    "CtxSynchronize",
 };
 
 enum {
@@ -61,6 +50,8 @@ enum {
 };
 
 static bool is_chosen(const char *name) {
+  if (strncmp(name, "cu", 2) != 0) return false;
+  name += strncmp(name, "cuda", 4) == 0 ? 4 : 2;
   for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
     if (strncmp(name, chosen[i], strlen(chosen[i])) == 0) return true;
   return false;
