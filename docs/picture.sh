@@ -9,4 +9,4 @@ trap 'rm -rf "$folder"' EXIT
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,900 \
   --virtual-time-budget=8000 --screenshot="$folder/page.png" \
   "file://$folder/page/report.html" >/dev/null 2>&1
-pngquant --force --output docs/page.png 64 "$folder/page.png"
+pngquant --force --speed 1 --output docs/page.png 60 "$folder/page.png"

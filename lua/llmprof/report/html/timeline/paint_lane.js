@@ -10,6 +10,9 @@ const { ROW } = require("./rows");
 const NAMED = 12;
 const LETTER = 6.2;
 
+const waitOf = ({ frame }, row) => (frame.waiting && frame.waiting[row] > 0
+  ? frame.waiting[row] : 0);
+
 const fill = ({ colours }, lane, row) => {
   const list = colours.of[lane.kind];
   return list ? list[lane.frame.label[row]] : colours.other;
@@ -52,10 +55,10 @@ const paintEvent = (brush, lane, row, left, right) => {
   pen.fillStyle = fill(brush, lane, row);
   pen.fillRect(left, top + 1, right - left, tall - 3);
   // a collective: waiting until the last rank arrived, then transfer
-  if (frame.waiting && frame.waiting[row] > 0 && lengthOf(frame, row) > 0) {
+  const waiting = waitOf(lane, row);
+  if (waiting > 0 && lengthOf(frame, row) > 0) {
     pen.fillStyle = colours.late;
-    pen.fillRect(left, top + 1, (right - left) * Math.min(1,
-      frame.waiting[row] / lengthOf(frame, row)), tall - 3);
+    pen.fillRect(left, top + 1, (right - left) * Math.min(1, waiting / lengthOf(frame, row)), tall - 3);
   }
   if (right - left > NAMED && tall === ROW) {
     paintText(brush, textOf(timeline, lane, row), left, right, top);
@@ -87,7 +90,8 @@ const paintEvents = (brush, lane) => {
     },
     narrow: (pixel, covered, row) => {
       pen.globalAlpha = Math.min(1, 0.25 + covered) * dim(row);
-      pen.fillStyle = fill(brush, lane, row);
+      pen.fillStyle = 2 * waitOf(lane, row) > lengthOf(lane.frame, row) ? brush.colours.late
+        : fill(brush, lane, row);
       pen.fillRect(pixel, lane.top + 1, 1, lane.tall - 3);
     },
   });
