@@ -8,7 +8,7 @@ describe("llmprof.compare.sweep", function()
   end)
 
   it("keeps quotes out of labels of a chart", function()
-    local quoted = { runs = {}, stages = {
+    local quoted = { runs = {}, loads = {}, stages = {
       { short = 'a="x"', stage = "s", ms = 1 }, { short = "b", stage = "s", ms = 2 },
     } }
     assert.matches([[x%-axis %["a='x'", "b"%]
