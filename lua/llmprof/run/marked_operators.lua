@@ -514,7 +514,11 @@ function marked_operators.add_replayed(made, path, captures)
   local joined, count = join(operations, all)
   if joined == 0 then return 0, count end
   add_rows(made, operations)
-  table.sort(made.operators, lists.by("-device_self_ns", "name"))
+  table.sort(made.operators, function(a, b)
+    local left, right = a.device_self_ns or 0, b.device_self_ns or 0
+    if left ~= right then return left > right end
+    return a.name < b.name
+  end)
   made.launches = launch_list(operations)
   return joined, count
 end

@@ -210,6 +210,15 @@ local function total(gpu)
 end
 
 
+-- What ran nothing on the GPU stands with what took no time there.
+local function by_time(a, b)
+  local left, right = a.device_self_ns or 0, b.device_self_ns or 0
+  if left ~= right then return left > right end
+  if a.host_self_ns ~= b.host_self_ns then return a.host_self_ns > b.host_self_ns end
+  return a.name < b.name
+end
+
+
 local function rows_of(host, gpu)
   local rows, shapes, kernels = json.list {}, frequent_shapes(host), launched(gpu)
   local groups = host:group { by = { "name" },
@@ -221,7 +230,7 @@ local function rows_of(host, gpu)
       device_total_ns = group.device_outer.total, device_self_ns = group.device_self.total,
       input_shapes = shapes[name], kernels = group.name and kernels[name] }
   end
-  table.sort(rows, lists.by("-device_self_ns", "-host_self_ns", "name"))
+  table.sort(rows, by_time)
   return rows
 end
 
