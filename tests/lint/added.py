@@ -20,7 +20,7 @@ COPIED = ("lua", "docs", "conf", "core", "include", "tests/lua", "tests/lint")
 LINKED = ("recipes", "completions")
 
 RULE = """local rule = { name = "planted" }
-function rule.examine(_, report) return report.abstain "planted" end
+function rule.examine(_, report) return report.abstain "no stage was measured" end
 return rule
 """
 COMMAND = """return { name = "planted", run = function() return 0 end }
