@@ -40,7 +40,7 @@ describe("llmprof.compare.report", function()
   it("makes an object of every row", function()
     local object = report.object(made)
     assert.equal('{"label":"decode","before":11.0,"after":21.0,"unit":"ms","difference":10.0,"shar'
-      .. 'e":0.9090909090909091,"low":0.5811612181629331,"high":1.3050325655014818,"verdic'
+      .. 'e":0.9090909090909091,"low":0.5811612181629333,"high":1.3050325655014814,"verdic'
       .. 't":"slower","of_change":1.0,"basis":"profiled","why":null,"path":"decode.ms","sa'
       .. 'mples_before":3,"samples_after":3,"processes_before":3,"processes_after":3,"nois'
       .. 'e":null,"assumed":null,"p":0.0016184696890191041}', json.encode(object.times[1]))
