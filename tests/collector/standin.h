@@ -5,6 +5,9 @@
 #include <cuda.h>
 #include <stdbool.h>
 
+/* Functions take what NVIDIA's header says, and need little of it. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* cudaProfiler.h, which not every set of headers has. */
 CUresult CUDAAPI cuProfilerStart(void);
 CUresult CUDAAPI cuProfilerStop(void);

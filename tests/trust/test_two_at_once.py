@@ -124,22 +124,6 @@ class Twins(support.Case):
         self.assertIn(0, [result.status for result in results])
         self.assertTrue((root / "sweep-deepseek_ocr/sweep.json").is_file())
 
-    def test_the_cache_is_whole_whoever_writes_it(self):
-        script = self.top / "cache.lua"
-        script.write_text("""
-            local cost = require "llmprof.run.capture.ncu_cost"
-            local names = {}
-            for i = 1, 2000 do names["sm__metric_" .. i] = true end
-            for _ = 1, 30 do
-              cost.save_metrics("2025.3.1", "GH100", names)
-              local kept = assert(cost.load_metrics("2025.3.1", "GH100"))
-              for name in pairs(names) do assert(kept[name], name) end
-            end""")
-        for result in self.together(*[["exec", script]] * 3):
-            self.assertEqual(0, result.status, result.err)
-        kept = [path for path in (self.top / "cache").rglob("*") if path.is_file()]
-        self.assertEqual(1, len(kept), kept)
-
     def test_a_command_begins_anew_where_one_was_killed_before_the_manifest(self):
         out = self.top / "runs/b"
         for words in ([f"out={out}"], ["--resume", out], [f"run.root={out.parent}", "run.id=b"],
