@@ -78,6 +78,12 @@ const char *llmprof_lua_check_item(lua_State *L, int arg, lua_Integer i) {
   return text;
 }
 
+/* An item of a list is no argument, which a message would number. */
+static void refuse_option(lua_State *L, int arg, const char *message) {
+  if (arg < 0) luaL_error(L, "%s", message);
+  luaL_argerror(L, arg, message);
+}
+
 /* Push the option's value; its type, LUA_TNIL when not given. */
 static int push_option(lua_State *L, int arg, const char *field) {
   if (lua_isnoneornil(L, arg)) {
@@ -91,7 +97,7 @@ static int push_option(lua_State *L, int arg, const char *field) {
 static void check_option(lua_State *L, int arg, const char *field, bool ok,
                          const char *wanted) {
   if (!ok)
-    luaL_argerror(L, arg,
+    refuse_option(L, arg,
                   lua_pushfstring(L, "option '%s': %s expected, got %s", field,
                                   wanted, luaL_typename(L, -1)));
 }
@@ -105,7 +111,7 @@ const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
     size_t size;
     value = lua_tolstring(L, -1, &size); /* the option table keeps it alive */
     if (strlen(value) != size)
-      luaL_argerror(
+      refuse_option(
           L, arg,
           lua_pushfstring(L, "option '%s': string with a NUL byte", field));
   }

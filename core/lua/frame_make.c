@@ -63,9 +63,9 @@ static llmprof_column read_column(lua_State *L, llmprof_frame *frame,
                                   llmprof_strings *pool, size_t rows) {
   int declared = lua_gettop(L);
   if (!lua_istable(L, declared)) luaL_error(L, "a list of columns expected");
-  const char *name = llmprof_lua_opt_string(L, declared, "name", NULL);
-  const char *type = llmprof_lua_opt_string(L, declared, "type", NULL);
-  const char *unit = llmprof_lua_opt_string(L, declared, "unit", NULL);
+  const char *name = llmprof_lua_opt_string(L, -1, "name", NULL);
+  const char *type = llmprof_lua_opt_string(L, -1, "type", NULL);
+  const char *unit = llmprof_lua_opt_string(L, -1, "unit", NULL);
   if (!name || !type) luaL_error(L, "a column has a name and a type");
   column_maker made = {pool, name, llmprof_lua_column_type(L, name, type)};
   if (lua_getfield(L, declared, "values") != LUA_TTABLE)

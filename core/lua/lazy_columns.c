@@ -112,11 +112,10 @@ static bool load_lazy(llmprof_frame *frame, llmprof_column *column, void *user,
 
 /* The declaration on top of the stack. */
 static void add_lazy(lua_State *L, llmprof_frame *frame, lazy_columns *p) {
-  int declared = lua_gettop(L);
-  if (!lua_istable(L, declared)) luaL_error(L, "a list of columns expected");
-  const char *name = llmprof_lua_opt_string(L, declared, "name", NULL);
-  const char *type = llmprof_lua_opt_string(L, declared, "type", "integer");
-  const char *unit = llmprof_lua_opt_string(L, declared, "unit", NULL);
+  if (!lua_istable(L, -1)) luaL_error(L, "a list of columns expected");
+  const char *name = llmprof_lua_opt_string(L, -1, "name", NULL);
+  const char *type = llmprof_lua_opt_string(L, -1, "type", "integer");
+  const char *unit = llmprof_lua_opt_string(L, -1, "unit", NULL);
   if (!name) luaL_error(L, "a column has a name");
   llmprof_lua_check_new(L, frame, name);
   llmprof_column column = {.name = name,

@@ -67,7 +67,8 @@ const char *llmprof_lua_check_path(lua_State *L, int arg);
 const char *llmprof_lua_check_item(lua_State *L, int arg, lua_Integer i);
 
 /* Option fields of the table at `arg` (nil or none: all default), the last
- * argument where they are not given. */
+ * argument where they are not given. Strings have no NUL byte. Below 0: the
+ * table is an item of a list, at that place of the stack. */
 const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
                                    const char *otherwise);
 bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field, bool value);

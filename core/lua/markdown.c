@@ -61,21 +61,20 @@ static const llmprof_markdown_column *check_columns(lua_State *L,
   luaL_argcheck(L, *count > 0, COLUMNS, "no columns");
   llmprof_markdown_column *columns =
       lua_newuserdatauv(L, *count * sizeof *columns, 0);
-  int column = lua_gettop(L) + 1;
   for (size_t i = 0; i < *count; i++) {
     if (lua_rawgeti(L, COLUMNS, (lua_Integer)i + 1) != LUA_TTABLE)
       luaL_error(L, "column %I is not a table", (LUAI_UACINT)i + 1);
-    if (lua_getfield(L, column, "title") != LUA_TSTRING)
+    if (lua_getfield(L, -1, "title") != LUA_TSTRING)
       luaL_error(L, "column %I has no title", (LUAI_UACINT)i + 1);
     llmprof_slice title; /* the column keeps it alive */
     title.bytes = lua_tolstring(L, -1, &title.size);
-    lua_Integer max = llmprof_lua_opt_integer(L, column, "max", 0);
+    lua_Integer max = llmprof_lua_opt_integer(L, -2, "max", 0);
     if (max < 0) luaL_error(L, "'max' must not be negative");
     columns[i] = (llmprof_markdown_column){
         .title = title,
-        .align = check_align(L, column),
+        .align = check_align(L, -2),
         .max = (size_t)max,
-        .code = llmprof_lua_opt_bool(L, column, "code", false),
+        .code = llmprof_lua_opt_bool(L, -2, "code", false),
     };
     lua_pop(L, 2);
   }
@@ -130,7 +129,7 @@ static const char *check_prefix(lua_State *L) {
 /* markdown.table(columns, rows [, options]) -> table, footnotes or nil, the
  * number of footnotes
  * columns: list of { title, align ("left", "right" or "center"), max (columns
- * shown of a cell; a longer one gets a footnote), code (boolean) }.
+ * shown of a cell; a longer one gets a footnote; 0: all), code (boolean) }.
  * rows: list of lists of strings; a cell that is nil or false is empty.
  * options: prefix (of footnotes, "k"), first (their first number, 1). */
 static int markdown_table(lua_State *L) {

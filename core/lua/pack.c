@@ -35,10 +35,9 @@ static const llmprof_clock *check_clocks(lua_State *L, int arg, size_t count) {
   llmprof_clock *clocks = llmprof_lua_scratch(L, count, sizeof *clocks);
   for (size_t i = 0; i < count; i++) {
     lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    int clock = lua_gettop(L);
-    clocks[i].offset = llmprof_lua_opt_integer(L, clock, "offset", 0);
-    clocks[i].at = llmprof_lua_opt_integer(L, clock, "at", 0);
-    clocks[i].drift = llmprof_lua_opt_number(L, clock, "drift", 0);
+    clocks[i].offset = llmprof_lua_opt_integer(L, -1, "offset", 0);
+    clocks[i].at = llmprof_lua_opt_integer(L, -1, "at", 0);
+    clocks[i].drift = llmprof_lua_opt_number(L, -1, "drift", 0);
     lua_pop(L, 1);
   }
   return clocks;

@@ -56,9 +56,9 @@ static int replay_new(lua_State *L) {
         .ranges = frame_field(L, "ranges", true),
         .waits = frame_field(L, "waits", false),
         .records = frame_field(L, "records", false),
-        .offset = llmprof_lua_opt_integer(L, lua_gettop(L), "offset", 0),
-        .from = llmprof_lua_opt_integer(L, lua_gettop(L), "from", 0),
-        .to = llmprof_lua_opt_integer(L, lua_gettop(L), "to", 0),
+        .offset = llmprof_lua_opt_integer(L, -1, "offset", 0),
+        .from = llmprof_lua_opt_integer(L, -1, "from", 0),
+        .to = llmprof_lua_opt_integer(L, -1, "to", 0),
     };
     if (!llmprof_replay_add(*box, &part, &err))
       return llmprof_lua_raise(L, &err);

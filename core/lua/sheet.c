@@ -37,12 +37,12 @@ static llmprof_sheet_column check_column(lua_State *L, llmprof_frame *frame) {
   luaL_checktype(L, declared, LUA_TTABLE);
   llmprof_sheet_column column = {
       .column = llmprof_lua_column_field(L, declared, frame, "key"),
-      .whole = llmprof_lua_opt_bool(L, declared, "whole", false),
-      .name = llmprof_lua_opt_bool(L, declared, "name", false),
-      .digits = (int)llmprof_lua_opt_integer(L, declared, "digits", 0),
-      .scale = llmprof_lua_opt_number(L, declared, "scale", 1),
-      .exact = llmprof_lua_opt_bool(L, declared, "exact", false),
-      .raw = llmprof_lua_opt_bool(L, declared, "raw", false),
+      .whole = llmprof_lua_opt_bool(L, -1, "whole", false),
+      .name = llmprof_lua_opt_bool(L, -1, "name", false),
+      .digits = (int)llmprof_lua_opt_integer(L, -1, "digits", 0),
+      .scale = llmprof_lua_opt_number(L, -1, "scale", 1),
+      .exact = llmprof_lua_opt_bool(L, -1, "exact", false),
+      .raw = llmprof_lua_opt_bool(L, -1, "raw", false),
   };
   if (column.digits < 0 || column.digits > 20)
     luaL_error(L, "digits must be 0 to 20");

@@ -399,14 +399,13 @@ static const llmprof_span *check_spans(lua_State *L, int arg, size_t *count) {
   llmprof_span *spans = lua_newuserdatauv(L, (*count + 1) * sizeof *spans, 0);
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    luaL_checktype(L, -1, LUA_TTABLE);
-    int type = lua_getfield(L, -1, "name");
-    luaL_argexpected(L, type == LUA_TSTRING, arg, "list of named spans");
+    luaL_argexpected(
+        L, lua_istable(L, -1) && lua_getfield(L, -1, "name") == LUA_TSTRING,
+        arg, "list of named spans");
     spans[i].name = lua_tostring(L, -1);
     lua_pop(L, 1);
-    int span = lua_gettop(L);
-    spans[i].start = llmprof_lua_opt_integer(L, span, "start", INT64_MIN);
-    spans[i].end = llmprof_lua_opt_integer(L, span, "stop", INT64_MAX);
+    spans[i].start = llmprof_lua_opt_integer(L, -1, "start", INT64_MIN);
+    spans[i].end = llmprof_lua_opt_integer(L, -1, "stop", INT64_MAX);
     lua_pop(L, 1);
     if (spans[i].end < spans[i].start ||
         (i && spans[i].start < spans[i - 1].end))
@@ -466,16 +465,6 @@ static int f_write_speedscope(lua_State *L) {
 
 /* ---- perfetto ---- */
 
-/* A time of the window on top of the stack. */
-static int64_t check_time(lua_State *L, const char *field, int64_t otherwise) {
-  int type = lua_getfield(L, -1, field);
-  int64_t time = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : otherwise;
-  if (type != LUA_TNIL && !lua_isinteger(L, -1))
-    luaL_error(L, "'%s' is whole ns", field);
-  lua_pop(L, 1);
-  return time;
-}
-
 /* The option `windows`; the array is a userdata left on the stack. */
 static const llmprof_window *check_windows(lua_State *L, int options,
                                            size_t *count) {
@@ -491,9 +480,9 @@ static const llmprof_window *check_windows(lua_State *L, int options,
       lua_newuserdatauv(L, (*count + 1) * sizeof *windows, 0);
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    luaL_checktype(L, -1, LUA_TTABLE);
-    windows[i].first = check_time(L, "first", INT64_MIN);
-    windows[i].last = check_time(L, "last", INT64_MAX);
+    if (!lua_istable(L, -1)) luaL_error(L, "a window is a table");
+    windows[i].first = llmprof_lua_opt_integer(L, -1, "first", INT64_MIN);
+    windows[i].last = llmprof_lua_opt_integer(L, -1, "last", INT64_MAX);
     lua_pop(L, 1);
     if (windows[i].last < windows[i].first ||
         (i && windows[i].first < windows[i - 1].last))

@@ -135,8 +135,8 @@ describe("trace:perfetto", function()
     end, "windows are in order and do not overlap")
     assert.has_error(function() opened:perfetto(path, { windows = 5 }) end,
       "bad argument #2 to 'perfetto' (option 'windows': table expected)")
-    assert.has_error(function() opened:perfetto(path, { windows = { { first = "1" } } }) end,
-      "'first' is whole ns")
+    assert.has_error(function() opened:perfetto(path, { windows = { { first = 1.5 } } }) end,
+      "option 'first': integer expected, got number")
     assert.is_nil(fs.stat(path))
   end)
 end)
