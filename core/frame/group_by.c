@@ -10,8 +10,6 @@
  * out when all parts are done. */
 #include "frame/group_by.h"
 
-#include <string.h>
-
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "frame/cells.h"
@@ -19,8 +17,8 @@
 #include "llmprof/alloc.h"
 
 enum {
-  FEW = 1 << 16, /* slots that are always worth their memory; groups that each
-                    part may count on its own */
+  FEW = 1 << 16, /* slots that are always worth their memory; slots and groups
+                    that each part may have of its own */
   PART = 1 << 18 /* rows that are worth a thread */
 };
 
@@ -64,10 +62,9 @@ typedef struct slotting {
   const llmprof_column *key;
   int64_t low;
   size_t width, slots, parts;
-  uint32_t
-      *place;     /* by part and slot: when it came, from 1 on; 0: it did not */
-  uint32_t *came; /* by part but the first, slots in that order; */
-  size_t *count;  /* by part, how many */
+  uint32_t *place; /* by part and slot: its turn, from 1 on; 0: did not come */
+  uint32_t *came;  /* by part but the first: slots in that order */
+  size_t *count;   /* by part: how many came */
 } slotting;
 
 static bool slot_part(void *user, size_t worker, size_t part,
@@ -115,7 +112,7 @@ static bool group_by_perfect_hash(numbering *n, const llmprof_column *key,
                                   int64_t low, size_t slots, size_t width,
                                   llmprof_error *err) {
   slotting s = {n, key, low, width, slots, .parts = 1};
-  if (slots <= n->rows / 4) s.parts = llmprof_thread_pool_size(n->rows / PART);
+  if (slots <= FEW) s.parts = llmprof_thread_pool_size(n->rows / PART);
   s.place = llmprof_zalloc(s.parts * slots, sizeof *s.place);
   s.came = llmprof_alloc((s.parts - 1) * slots, sizeof *s.came);
   s.count = llmprof_alloc(s.parts, sizeof *s.count);
