@@ -181,7 +181,7 @@ static bool keep_first(uint32_t *rows, size_t *count, llmprof_frame *frame,
 static uint32_t *sort_rows(llmprof_frame *frame, const llmprof_order *by,
                            size_t count, size_t limit, llmprof_error *err) {
   enum {
-    FEW = 64 /* rows, of which fewer than one is wanted */
+    FEW = 64 /* rows for each that is wanted; of more, most are not sorted */
   };
   size_t row_count = llmprof_frame_rows(frame);
   uint32_t *rows = llmprof_alloc(row_count, sizeof *rows);

@@ -13,7 +13,6 @@
  */
 #include "frame.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "frame/group_by.h"

@@ -1,6 +1,5 @@
 /* NVTX ranges as nsys has them: domains and categories are rows of their own,
  * numbered per process. */
-#include <math.h>
 
 #include "frame/intern.h"
 #include "llmprof/alloc.h"

@@ -393,7 +393,7 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
   bool ok = true;
   for (size_t row = 0; ok && row < rows; row++) {
     size_t i = row % LLMPROF_BLOCK;
-    for (int k = i ? CALL + 1 : OP; k <= CALL; k++)
+    for (int k = OP; i == 0 && k <= CALL; k++)
       llmprof_cells(c[k], row, llmprof_block(row, rows), cells[k]);
     int64_t op = cells[OP][i], call = cells[CALL][i];
     int64_t start = cells[START][i], end = cells[END][i];

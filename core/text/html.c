@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "text/text.h"
 
 static const char *entity_of(char c) {

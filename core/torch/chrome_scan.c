@@ -122,9 +122,10 @@ static bool add_decoded(llmprof_buffer *out, const span *string) {
     llmprof_buffer_puts(out, llmprof_value_string(value, NULL));
   else
     out->failed |= text.failed || why.code == LLMPROF_NOMEM;
+  bool ok = value != NULL;
   llmprof_value_free(value);
   llmprof_buffer_free(&text);
-  return value;
+  return ok;
 }
 
 static bool keep_string(scanner *s, field what) {
