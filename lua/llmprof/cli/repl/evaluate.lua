@@ -81,7 +81,8 @@ local function say(rules, message, code)
     if found and type(said) == "function" then
       said, hint = said(found, code, text)
     elseif found then
-      said, hint = said:gsub("%%s", found), hint:gsub("%%s", found)
+      local function filled() return found end -- a "%" in it is itself
+      said, hint = said:gsub("%%s", filled), hint:gsub("%%s", filled)
     end
     if found and said then return place .. said, hint end
   end

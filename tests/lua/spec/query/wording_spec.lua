@@ -41,6 +41,7 @@ local mistakes = {
   { "print('a' .. nil)", "a value is absent" },
   { "x = = 2", "not understood at '='" },
   { "1 +* 2", "not understood at '*'" },
+  { "1 %% 2", "not understood at '%'" },
   { "SELECT * FROM kernels", "not understood at '*'" },
   { "kernels:agg('sum dur')", "'agg' is of groups",
     'for example: group("name"):agg("count", "sum dur")' },
