@@ -462,7 +462,8 @@ local function reporter(rule, results, lists, replay)
   function report.finding(finding)
     if type(finding) ~= "table" then refuse(rule, "a finding is a table") end
     local of_others = finding.of_others
-    finding.rule, finding.of_others, finding.blocking = rule.name, nil, finding.blocking and true
+    finding.rule, finding.of_others = rule.name, nil
+    finding.blocking = finding.blocking and true or nil
     for _, key in ipairs { "evidence", "kernels", "changes" } do
       if type(finding[key]) == "table" then finding[key] = json.list(finding[key]) end
     end

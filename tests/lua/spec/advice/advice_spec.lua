@@ -85,6 +85,10 @@ describe("a finding", function()
       fault { changes = { 'graphs("decode")' } })
   end)
 
+  it("may say that it blocks nothing", function()
+    assert.is_nil(apply(support.decode(), finding { blocking = false })[1].blocking)
+  end)
+
   it("must be a table", function()
     assert.same({ "usage", "advice rule 'test': a finding is a table", hint },
       failure(apply, support.decode(), "launch-bound"))
