@@ -128,7 +128,8 @@ end
 local function make_room()
   local list = {}
   for i, dir in ipairs(reports.kept()) do
-    list[i] = { dir = dir, time = errors.check(fs.stat(dir .. "/" .. layout.manifest)).mtime_ns }
+    local info = fs.stat(dir .. "/" .. layout.manifest) -- which another process may remove
+    list[i] = { dir = dir, time = info and info.mtime_ns or 0 }
   end
   table.sort(list, function(a, b) return a.time > b.time end)
   for i = MOST_KEPT, #list do artifacts.remove(list[i].dir) end
