@@ -401,7 +401,7 @@ function Run:begin_taking(from, name)
     self:take(from, name)
     return true
   end
-  self.taking = { from = from, name = name, pool = process_pool.begin { { work } } }
+  self.taking = { from = from, name = name, info = info, pool = process_pool.begin { { work } } }
 end
 
 
@@ -412,11 +412,17 @@ function Run:source(name)
 end
 
 
--- Wait until it is whole.
+-- Wait until it is whole. Of a file that changed meanwhile the copy may not be what was read.
 function Run:end_taking()
   local taking = self.taking
   self.taking = nil
-  if taking and not taking.pool:take(1) then self:take(taking.from, taking.name) end
+  if not taking then return end
+  if not taking.pool:take(1) then self:take(taking.from, taking.name) end
+  local before, now = taking.info, fs.stat(taking.from)
+  if now and (now.size ~= before.size or now.mtime_ns ~= before.mtime_ns) then
+    errors.raise("failed", taking.from .. ": it changed while it was read",
+      { hint = "try again once nothing writes to it" })
+  end
 end
 
 

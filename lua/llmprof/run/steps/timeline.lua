@@ -139,10 +139,11 @@ function step.run(ctx)
     ctx.state.capture.timeline(ctx)
     step.restore(ctx)
   end)
-  ctx.run:end_taking()
-  if not ok then
+  local whole, lost = errors.call(ctx.run.end_taking, ctx.run)
+  if not (ok and whole) then
+    ctx.state.trace, ctx.state.found = nil, nil -- of what the bundle lacks nothing is told
     keep_metrics(ctx)
-    error(err, 0)
+    error(ok and lost or err, 0)
   end
   identity.keep(ctx, ctx.state.metrics)
   return note(ctx)

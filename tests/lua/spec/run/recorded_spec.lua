@@ -172,15 +172,33 @@ describe("llmprof.run.capture.recorded", function()
       assert(fs.read(ctx.run:path(layout.timeline))) }
   end
 
-  it("is analysed by several processes as by one", function()
+  -- What f returns where two processes may work.
+  local function with_two(f)
     local least, long, threads = pipeline.LEAST, artifacts.LONG, bounds.get "limits.threads"
     bounds.set("limits.threads", 2)
-    local ok, one, two = pcall(function()
-      return found_out(top() .. "/one", math.maxinteger), found_out(top() .. "/two", 0)
-    end)
+    local ok, one, two = pcall(f)
     pipeline.LEAST, artifacts.LONG = least, long
     bounds.set("limits.threads", threads)
     assert(ok, one)
-    assert.same(one, two)
+    return one, two
+  end
+
+  it("is analysed by several processes as by one", function()
+    assert.same(with_two(function()
+      return found_out(top() .. "/one", math.maxinteger), found_out(top() .. "/two", 0)
+    end))
+  end)
+
+  it("is refused where its trace changed while it was copied", function()
+    local from = top() .. "/run.sqlite"
+    local run = artifacts.create { out = top() .. "/run", recipe = "r" }
+    assert(fs.write(from, "a trace"))
+    assert.same({ "failed", from .. ": it changed while it was read",
+      "try again once nothing writes to it" }, (with_two(function()
+      artifacts.LONG = 0
+      run:begin_taking(from, layout.timeline)
+      assert(fs.write(from, "another one"))
+      return failure(run.end_taking, run)
+    end)))
   end)
 end)
