@@ -109,7 +109,7 @@ return {
   ["collector.samples_hz"] = { "Hardware samples per second in the timeline; 0: none", 0,
     min = 0 },
   ["collector.yield"] = { "A torch.profiler of the workload's own gets CUPTI when it starts, and "
-    .. "the timeline ends there; no waits, samples and counters", "off",
+    .. "the timeline ends there; no samples and counters", "off",
     choices = { "on", "off" } },
   ["collector.plan"] = { "More lines of the collector's plan, KEY=VALUE each", type = "list" },
 
