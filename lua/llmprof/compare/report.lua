@@ -106,11 +106,11 @@ end
 
 local SAID = 3 -- stages in it
 
--- A change in words: "decode slower (+3.1 %)".
+-- A change in words: "decode slower (+3.1 %)", "prefill: can't tell (+0.4 %)".
 local function change_words(row)
-  local word = row.verdict == verdict.UNKNOWN and "undecided" or row.verdict
-  if not row.share or row.difference == 0 then return ("%s %s"):format(row.label, word) end
-  return ("%s %s (%s%s %%)"):format(row.label, word, row.share > 0 and "+" or "",
+  local said = row.label .. (row.verdict == verdict.UNKNOWN and ": " or " ") .. row.verdict
+  if not row.share or row.difference == 0 then return said end
+  return ("%s (%s%s %%)"):format(said, row.share > 0 and "+" or "",
     text.number(row.share * 100, 1))
 end
 
