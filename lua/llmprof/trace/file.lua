@@ -12,6 +12,7 @@ local trace_file = {}
 -- ---- opening ----
 
 local AGAIN = "copy or export it again"
+trace_file.AGAIN = AGAIN
 
 -- Codes of a file that is something else than a trace.
 local NO_TRACE = { syntax = true, unsupported = true, empty = true }

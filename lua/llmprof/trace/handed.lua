@@ -5,7 +5,9 @@ local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local sqlite = require "llmprof.sqlite"
 local trace = require "llmprof.trace"
+local trace_file = require "llmprof.trace.file"
 
 local handed = {}
 
@@ -87,6 +89,13 @@ end
 local function is_text(path) return TEXTS[path:match "%.(%w+)$"] or false end
 
 
+-- What is wrong with an export that is shorter than its header says; nil of others.
+local function cut_of(path)
+  local opened <close>, message, code = sqlite.open(path) -- luacheck: ignore 211
+  return code == "truncated" and message or nil
+end
+
+
 -- Add what a file is; nil, why, a hint and a kind of error where it is nothing that is known.
 function Handed:add(path)
   if self.seen[path] then return true end
@@ -108,6 +117,10 @@ function Handed:add(path)
     if base(path) == layout.ABOUT then return true end -- about the capture that it lies in
     if self:add_text(path) then return true end
     return nil, message, trace.hint(path)
+  end
+  local cut = reader == "nsys" and cut_of(path)
+  if cut then
+    return nil, cut, trace_file.AGAIN, "failed"
   elseif reader == "ncu" then
     self:take(layout.counters, path)
   elseif reader == "folded" then
