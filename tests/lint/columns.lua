@@ -1,5 +1,5 @@
--- Is every column of the reports' tables explained, itself or below a heading of its table? Run by
--- llmprof exec, in the source tree.
+-- Is every column of the reports' tables explained, itself or below a heading of its table, and has
+-- every heading some? Run by llmprof exec, in the source tree.
 local columns = require "llmprof.report.columns"
 local meanings = require "llmprof.report.meanings"
 
@@ -15,6 +15,9 @@ end
 local faults, everywhere = {}, {}
 for _, part in ipairs(meanings.parts()) do
   for _, row in ipairs(part) do everywhere[row[1]] = true end
+  if #part == 0 then
+    faults[#faults + 1] = ("report/meanings.lua: nothing below '%s'"):format(part.title)
+  end
 end
 
 for name, declared in pairs(columns) do

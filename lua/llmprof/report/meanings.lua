@@ -58,6 +58,9 @@ local headings = {
     about = "As help metrics explains." },
   { title = "What kernels could give back", tables = "headroom findings abstained silent",
     about = "And the findings (help advice)." },
+  { title = "Whole ranges", tables = "ranges",
+    about = "Where ncu.replay_mode is range or app-range, and launches of CUDA graphs that the "
+      .. "collector measured. An empty cell was not measured." },
   { title = "Kernels",
     tables = "page_kernels largest_kernels kernels stage_kernels roofline top_kernels "
       .. "digest_stages ranges",
@@ -65,9 +68,6 @@ local headings = {
       .. "a table for each stage, with a row for each kernel, device and part of the stage. "
       .. "Columns from counters on are of ncu or the collector and stand for the launches that "
       .. "were measured, each shape weighted by its calls." },
-  { title = "Whole ranges", tables = "ranges",
-    about = "Where ncu.replay_mode is range or app-range, and launches of CUDA graphs that the "
-      .. "collector measured. An empty cell was not measured." },
   { title = "Operators", tables = "top_operators operators operator_kernels",
     about = "Of the framework's own profiler, in a pass of its own: calls and times are that "
       .. "pass's, and Operators on the Timeline has this run's. operators.md has the 300 with the "
