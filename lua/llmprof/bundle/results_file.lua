@@ -3,6 +3,7 @@
 local process = require "llmprof.process.child"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
+local keys = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
 
 local results_file = {}
@@ -15,13 +16,6 @@ local results_file = {}
 local KERNELS = { { "headroom", field = "kernel" }, { "roofline.kernels", field = "kernel" },
   { "selection.kernels" }, { "selection.groups", lists = true },
   { "selection.dropped", field = "kernel" }, { "advice.findings", lists = true } }
-
-
-local function at(results, path)
-  local value = results
-  for name in path:gmatch "[^.]+" do value = value and value[name] end
-  return value or {}
-end
 
 
 -- What is wrong with ids of kernels, or nil.
@@ -46,7 +40,7 @@ local function check_kernels(results)
     end
   end
   for _, of in ipairs(KERNELS) do
-    local path, list = of[1], at(results, of[1])
+    local path, list = of[1], keys.at(results, of[1]) or {}
     local wrong = not of.lists and check_ids(results, path, list, of.field) or nil
     for i, item in ipairs(of.lists and list or {}) do
       wrong = wrong
@@ -76,7 +70,7 @@ end
 
 -- Each function of a tree stands below the one that called it.
 local function check_trees(results)
-  for i, stage in ipairs(at(results, "cpu_samples.stages")) do
+  for i, stage in ipairs(keys.at(results, "cpu_samples.stages") or {}) do
     local most = 0
     for k, frame in ipairs(stage.tree) do
       if frame.depth > most then

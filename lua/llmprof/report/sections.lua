@@ -4,7 +4,7 @@
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.keys"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
@@ -15,9 +15,7 @@ local sections = {}
 
 -- The list at a path of results ("ranks.steps"); empty where there is none.
 local function list_at(results, path)
-  local value = results
-  for name in path:gmatch "[^.]+" do value = value and value[name] end
-  return value or {}
+  return keys.at(results, path) or {}
 end
 
 
@@ -324,7 +322,7 @@ function sections.find(name)
   if by_name[name] then return by_name[name] end
   local known = {}
   for i, entry in ipairs(list) do known[i] = entry.name end
-  errors.raise("usage", ("no section '%s'%s"):format(name, nearest.suggestion(name, known)),
+  errors.raise("usage", ("no section '%s'%s"):format(name, keys.suggestion(name, known)),
     { hint = "llmprof show RUN lists the sections" })
 end
 

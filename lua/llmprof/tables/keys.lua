@@ -1,4 +1,4 @@
--- Keys of tables: sorted, made of several values, and which one was meant by a word.
+-- Keys of tables: sorted, as a path, made of several values, and which one was meant by a word.
 local keys = {}
 
 
@@ -17,6 +17,16 @@ function keys.sorted(map)
   end
   table.sort(list, mixed and by_text or nil)
   return list
+end
+
+
+-- What a tree of tables has at a path ("infer.batch"); nil where there is none.
+function keys.at(tree, path)
+  for name in path:gmatch "[^.]+" do
+    if type(tree) ~= "table" then return nil end
+    tree = tree[name]
+  end
+  return tree
 end
 
 

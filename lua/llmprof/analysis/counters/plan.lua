@@ -2,6 +2,7 @@
 -- repeats that count, a few launches of each launch configuration, as many
 -- kernels as the budget allows.
 local errors = require "llmprof.process.errors"
+local value_at = require("llmprof.tables.keys").at
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -31,8 +32,7 @@ local FEWEST_TOKENS = 4
 
 
 local function value_of(cfg, key)
-  for part in key:gmatch "[^.]+" do cfg = type(cfg) == "table" and cfg[part] or nil end
-  return math.tointeger(cfg)
+  return math.tointeger(value_at(cfg, key))
 end
 
 

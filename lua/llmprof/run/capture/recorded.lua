@@ -13,7 +13,7 @@ local document = require "llmprof.io.document"
 local read_inputs = require("llmprof.recipe").inputs
 local layout = require "llmprof.bundle.layout"
 local lazy = require "llmprof.io.lazy"
-local sorted_keys = require("llmprof.tables.keys").sorted
+local keys = require "llmprof.tables.keys"
 local under_ncu = lazy "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
 
@@ -137,11 +137,8 @@ end
 
 -- The value that a capture was made with: as text, nil where it does not say.
 local function value_of(tree, key)
-  for name in key:gmatch "[^.]+" do
-    if type(tree) ~= "table" then return nil end
-    tree = tree[name]
-  end
-  return tree ~= nil and tree ~= process.HIDDEN and text_of(tree) or nil
+  local value = keys.at(tree, key)
+  return value ~= nil and value ~= process.HIDDEN and text_of(value) or nil
 end
 
 
@@ -165,7 +162,7 @@ function recorded.check(made, composed)
   local folder = cfg.capture == "recorded" and find_folder(cfg, made)
   if not folder and not handed then return end
   local with = folder and recorded.captured_with { cfg = cfg, recipe = made }
-  for _, key in ipairs(sorted_keys(composed.origins)) do
+  for _, key in ipairs(keys.sorted(composed.origins)) do
     local value = composed.values[key]
     local follows = handed and defaults[key] ~= nil or is_followed(key, value)
     if is_set(composed, key) and not follows then
