@@ -1,5 +1,6 @@
 -- One rank comes last to the collectives of a stage's steps, and the others wait for it.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "rank_late", of_ranks = true }
 
@@ -7,11 +8,7 @@ local rule = { name = "rank_late", of_ranks = true }
 local FEW = 8
 
 
-local function entry_of(made, rank)
-  for _, own in ipairs(made.ranks) do
-    if own.rank == rank then return own end
-  end
-end
+local function entry_of(made, rank) return lists.find(made.ranks, "rank", rank) end
 
 
 -- Whether it is late by experts that others do not have: their work stays, on more ranks.

@@ -1,6 +1,7 @@
 -- Between the steps of a serving engine the GPU waits for the next one: the scheduler
 -- and what prepares a step take longer than the step.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "steps_idle", of_ranks = true }
 
@@ -10,14 +11,6 @@ local WORTH = 0.1
 local doing = { { "idle_host_ns", "in no CUDA call: the scheduler, the interpreter" },
   { "idle_launch_ns", "in launching calls" }, { "idle_sync_ns", "waiting for the GPU" },
   { "idle_memory_ns", "allocating" }, { "idle_other_ns", "in other CUDA calls" } }
-
-
-local function decode_of(record)
-  for _, group in ipairs(record.stages or {}) do
-    if group.phase == "decode" then return group end
-  end
-  return nil
-end
 
 
 -- What the CPU did meanwhile, the longest.
@@ -62,7 +55,7 @@ end
 function rule.examine(results, report)
   local record, said = evidence.steps_of_engine(results, report)
   if not record then return said end
-  local group = decode_of(record)
+  local group = lists.find(record.stages or {}, "phase", "decode")
   local own = group and least_idle(group)
   if not own then return "there are no decode steps" end
   if own.idle_ns < WORTH * own.interval_ns then

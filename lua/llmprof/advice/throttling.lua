@@ -1,20 +1,14 @@
 -- The GPU's clocks were held down while the workload ran: by power, by heat, or
 -- by a limit that somebody set.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "throttling" }
 
 
-local function clock_check(results)
-  for _, check in ipairs(results.integrity and results.integrity.checks or {}) do
-    if check.name == "clocks" then return check end
-  end
-  return nil
-end
-
-
 function rule.examine(results, report)
-  local check = clock_check(results)
+  local checks = results.integrity and results.integrity.checks or {}
+  local check = lists.find(checks, "name", "clocks")
   if not check then
     return report.abstain "clocks were not sampled (a capture made elsewhere, or no NVML)"
   elseif check.level ~= "ok" then

@@ -10,6 +10,7 @@ local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local private = require "llmprof.bundle.private"
 local process_pool = require "llmprof.process.pool"
 local version = require "llmprof.version"
@@ -530,12 +531,7 @@ function Run:record(step, order)
 end
 
 
-function Run:recorded(name)
-  for _, step in ipairs(self.manifest.steps) do
-    if step.name == name then return step end
-  end
-  return nil
-end
+function Run:recorded(name) return lists.find(self.manifest.steps, "name", name) end
 
 
 -- How to continue it: with other settings than its own it starts over. The command is

@@ -17,6 +17,7 @@ local cold = require "llmprof.analysis.stages.warmup"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.keys"
 local own_times = require "llmprof.analysis.latency.own_times"
+local lists = require "llmprof.tables.lists"
 local verdict = require "llmprof.compare.verdict"
 
 local metrics = {}
@@ -81,12 +82,7 @@ end
 
 -- ---- samples of the timeline ----
 
-function metrics.stage(side, name)
-  for _, stage in ipairs(side.results.stages) do
-    if stage.name == name then return stage end
-  end
-  return nil
-end
+function metrics.stage(side, name) return lists.find(side.results.stages, "name", name) end
 
 
 local inside_graphs = { kernels = true, copies = true }

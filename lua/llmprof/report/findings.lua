@@ -34,12 +34,7 @@ function findings.first(results)
 end
 
 
-local function stage_of(results, name)
-  for _, stage in ipairs(results.stages) do
-    if stage.name == name then return stage end
-  end
-  return nil
-end
+local function stage_of(results, name) return lists.find(results.stages, "name", name) end
 
 
 -- ---- gains ----

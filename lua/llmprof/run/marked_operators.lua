@@ -460,10 +460,9 @@ end
 
 
 local function row_of(made, name)
-  for _, row in ipairs(made.operators) do
-    if row.name == name then return row end
-  end
-  local row = { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0 }
+  local row = lists.find(made.operators, "name", name)
+  if row then return row end
+  row = { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0 }
   table.insert(made.operators, row)
   return row
 end

@@ -285,11 +285,9 @@ end
 -- ---- both ----
 
 local function leave_out_profiler(given)
-  local kept = json.list {}
-  for _, row in ipairs(given.operators) do
-    if not joined.of_profiler[row.name] then kept[#kept + 1] = row end
-  end
-  given.operators = kept
+  given.operators = json.list(lists.filtered(given.operators, function(row)
+    return not joined.of_profiler[row.name]
+  end))
   return given
 end
 

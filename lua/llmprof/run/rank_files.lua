@@ -5,6 +5,7 @@ local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local part = require "llmprof.ranks.part"
 local process_pool = require "llmprof.process.pool"
 local trace = require "llmprof.trace"
@@ -39,23 +40,16 @@ end
 -- Of the files of a folder, those that a reader claims as a timeline, and others that end
 -- like these: what is wrong with them is said when they are read.
 function rank_files.traces(paths)
-  local endings, list = {}, {}
+  local endings = {}
   local function ending(path) return path:match "%.[^./]*$" or "" end
   for _, path in ipairs(paths) do
     if select(2, trace.reader(path)) == true then endings[ending(path)] = true end
   end
-  for _, path in ipairs(paths) do
-    if endings[ending(path)] then list[#list + 1] = path end
-  end
-  return list
+  return lists.filtered(paths, function(path) return endings[ending(path)] end)
 end
 
 
-function rank_files.written_parts(paths)
-  local list = {}
-  for _, path in ipairs(paths) do list[#list + 1] = is_part(path) and path or nil end
-  return list
-end
+function rank_files.written_parts(paths) return lists.filtered(paths, is_part) end
 
 
 -- The files that words name: files as they are, of folders those that are picked; sorted,

@@ -32,6 +32,15 @@ function lists.filtered(list, wanted)
 end
 
 
+-- The first entry of which a field is this; nil without one.
+function lists.find(list, name, value)
+  for _, entry in ipairs(list) do
+    if entry[name] == value then return entry end
+  end
+  return nil
+end
+
+
 -- Entries of one key together, in the order in which keys come: a list of lists, and these by key.
 -- key: a field of the entries, or a function of one; an entry without it is in no list.
 function lists.grouped(list, key)

@@ -16,6 +16,7 @@ local frame = require "llmprof.frame"
 local hardware = require "llmprof.model.hardware"
 local idle_causes = require "llmprof.analysis.stages.idle_causes"
 local layers = require "llmprof.analysis.stages.layers"
+local has = require("llmprof.ranks.rows").has
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
@@ -90,14 +91,6 @@ local function check_factor(value, what)
       'for example: scale(kernels:where { category = "norm" }, 0.5)')
   end
   return value
-end
-
-
-local function has(rows, name)
-  for _, column in ipairs(rows:columns()) do
-    if column.name == name then return true end
-  end
-  return false
 end
 
 

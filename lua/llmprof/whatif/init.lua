@@ -7,6 +7,7 @@ local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local find = require("llmprof.tables.lists").find
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.whatif.model"
 local query = require "llmprof.query"
@@ -661,10 +662,7 @@ end
 -- What a step of a stage launched: { operations, ns, launches, kernels (ns by name) } each; nil
 -- where the source has no results or no kernels of it.
 local function launched(source, name)
-  local own
-  for _, stage in ipairs(source.results and source.results.stages or {}) do
-    own = stage.name == name and stage or own
-  end
+  local own = source.results and find(source.results.stages, "name", name)
   if not own or (own.kernels or 0) == 0 then return nil end
   local rows = query.rows(source.kernels:where { stage = name })
   if #rows == 0 then return nil end

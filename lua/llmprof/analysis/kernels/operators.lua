@@ -311,10 +311,7 @@ end
 local function nothing(outside) return { launches = 0, gpu_time_ns = 0, outside_ns = outside } end
 
 
-local function by_time(a, b)
-  if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
-  return a.stage .. "\0" .. a.name < b.stage .. "\0" .. b.name
-end
+local by_time = require("llmprof.tables.lists").by("-gpu_time_ns", "stage", "name")
 
 
 -- By stage and operator the line of the program that launched most of its time, where the trace

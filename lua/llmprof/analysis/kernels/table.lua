@@ -5,6 +5,7 @@ local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
+local lists = require "llmprof.tables.lists"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
@@ -48,10 +49,7 @@ local function used_kernels(trace, found)
 end
 
 
-local function is_larger(a, b)
-  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-  return table.concat(a.grid, ",") < table.concat(b.grid, ",")
-end
+local is_larger = lists.by("-total_ns", function(shape) return table.concat(shape.grid, ",") end)
 
 
 -- As far as recorded, distinct grid and block per kernel, by its name: { grid, block, calls,
@@ -81,11 +79,7 @@ local function shapes_by_name(frame)
 end
 
 
-local function by_total(a, b)
-  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-  if a.name ~= b.name then return a.name < b.name end
-  return (a.stage .. (a.part or "")) < (b.stage .. (b.part or ""))
-end
+local by_total = lists.by("-total_ns", "name", "stage", "part")
 
 
 -- Shares within each stage, cumulated in the order of the list.

@@ -1,5 +1,6 @@
 -- What profiling cost: the workload's own stage times, plain and profiled.
 local range_name = require "llmprof.trace.nvtx_names"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 
 local overhead = {}
@@ -40,19 +41,15 @@ end
 -- stage): what the timeline leaves out as a cold start counts nowhere. nil when no
 -- stage has both.
 function overhead.compare(profiled, plain, is_left_out)
-  local with, sums, order = stage_means(profiled, is_left_out), {}, {}
+  local with, sums = stage_means(profiled, is_left_out), {}
   for _, metrics in ipairs(plain) do
     for name, ms in pairs(stage_means(metrics, is_left_out)) do
-      if not sums[name] then
-        sums[name] = {}
-        order[#order + 1] = name
-      end
+      sums[name] = sums[name] or {}
       table.insert(sums[name], ms)
     end
   end
-  table.sort(order)
   local list = {}
-  for _, name in ipairs(order) do
+  for _, name in ipairs(sorted_keys(sums)) do
     local base = statistics.describe(sums[name])
     if with[name] and base.mean > 0 then list[#list + 1] = row_of(name, base, with[name]) end
   end

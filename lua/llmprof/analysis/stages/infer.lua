@@ -94,7 +94,7 @@ end
 
 -- Of kernels without a telling name, those that have the longest period.
 local function slowest(rhythms)
-  local span, longest, list = 0, 0, {}
+  local span, longest = 0, 0
   for _, rhythm in ipairs(rhythms) do span = math.max(span, rhythm.span) end
   local function is_steady(rhythm)
     return rhythm.longest >= UNNAMED_STEPS and rhythm.span >= UNNAMED_SPAN * span
@@ -102,12 +102,9 @@ local function slowest(rhythms)
   for _, rhythm in ipairs(rhythms) do
     if is_steady(rhythm) then longest = math.max(longest, rhythm.period) end
   end
-  for _, rhythm in ipairs(rhythms) do
-    if is_steady(rhythm) and rhythm.period >= longest * (1 - SAME_PERIOD) then
-      list[#list + 1] = rhythm
-    end
-  end
-  return list
+  return lists.filtered(rhythms, function(rhythm)
+    return is_steady(rhythm) and rhythm.period >= longest * (1 - SAME_PERIOD)
+  end)
 end
 
 

@@ -32,10 +32,7 @@ local check = errors.check
 
 -- ---- how many ----
 
-local function by_duration(a, b)
-  if a.duration.total ~= b.duration.total then return a.duration.total > b.duration.total end
-  return (a.name or "") < (b.name or "")
-end
+local by_duration = lists.by(function(group) return -group.duration.total end, "name")
 
 
 -- The group of kernels that does most of a step's attention, nil without any.

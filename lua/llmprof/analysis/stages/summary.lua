@@ -2,6 +2,7 @@
 -- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
 local categories = require "llmprof.analysis.kernels.categories"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local lazy = require "llmprof.io.lazy"
 local range_name = require "llmprof.trace.nvtx_names"
 local served = lazy "llmprof.analysis.serving.load"
@@ -258,12 +259,14 @@ local function mean_host(instances)
 end
 
 
+local function used_of(instances)
+  return lists.filtered(instances, function(instance) return instance.used end)
+end
+
+
 local function summarize(declared, instances, given)
-  local used, records = {}, json.list {}
-  for i, instance in ipairs(instances) do
-    records[i] = instance_record(instance)
-    if instance.used then used[#used + 1] = instance end
-  end
+  local used, records = used_of(instances), json.list {}
+  for i, instance in ipairs(instances) do records[i] = instance_record(instance) end
   local stage = { name = declared.name, parent = declared.parent, instances = records }
   if #used == 0 then return stage end
   stage.repeats = repeats_in(used)
@@ -300,13 +303,10 @@ end
 -- The stages that ran, in the order they were declared. found: of
 -- analysis.stages.find; given: as of analysis.results.
 function stage_summary.list(found, given)
-  local list = json.list {}
+  local list, _, by_stage = json.list {}, lists.grouped(found.instances, "stage")
   for _, declared in ipairs(found.declared) do
-    local instances = {}
-    for _, instance in ipairs(found.instances) do
-      if instance.stage == declared.name then instances[#instances + 1] = instance end
-    end
-    if #instances > 0 then list[#list + 1] = summarize(declared, instances, given) end
+    local instances = by_stage[declared.name]
+    if instances then list[#list + 1] = summarize(declared, instances, given) end
   end
   add_shares(list)
   return list
@@ -316,15 +316,10 @@ end
 -- The same of a run without a timeline, by the workload's own clock. found: of
 -- llmprof.analysis.latency.own_times.
 function stage_summary.own(found, given)
-  local list = json.list {}
+  local list, _, by_stage = json.list {}, lists.grouped(found.instances, "stage")
   for _, declared in ipairs(found.declared) do
-    local used, any = {}, false
-    for _, instance in ipairs(found.instances) do
-      if instance.stage == declared.name then
-        any, used[#used + 1] = true, instance.used and instance or nil
-      end
-    end
-    if any then
+    if by_stage[declared.name] then
+      local used = used_of(by_stage[declared.name])
       local stage = { name = declared.name, parent = declared.parent, instances = json.list {},
         own = timing(used), repeats = #used > 0 and #used or nil }
       local counts = stage_summary.counts(given, declared.name, used)
