@@ -562,7 +562,7 @@ function makers.tp(n, given)
     local own = kernel.stage
     if not own then return 0 end
     if not by_stage[own] then
-      local ns, stage = 0, nil
+      local ns, stage = 0, {}
       for _, one in ipairs(list) do
         if one.category == categories.COMMUNICATION then
           usage("tp: the run has collectives: it is of several GPUs already",
@@ -573,7 +573,7 @@ function makers.tp(n, given)
       for _, one in ipairs(part.source.results and part.source.results.stages or {}) do
         if one.name == own and not one.parent then stage = one end
       end
-      local least, greatest = collective_ns(part, stage or {}, n, given)
+      local least, greatest = collective_ns(part, stage, n, given)
       local instances = stage.wall and stage.wall.count or 1
       by_stage[own] = { least * instances / ns, greatest * instances / ns }
     end
