@@ -503,7 +503,7 @@ end
 -- more, and say what they take at most. given: wanted, worth; title (a format of the stage's name,
 -- or a function of the stage and the group); note(group, stage) (a format and its values), source
 -- (of that; nil: counters); why(kernel), told of the largest of them that have counters, or, where
--- is_of_timeline, of all; try; what comes back, by saved(kernel) (ns of all its calls), or `change`
+-- is_of_timeline, of all; try; the gain, by saved(kernel) (ns of all its calls), or `change`
 -- (of evidence.change), neither where nothing is known, and its assumption; confidence; stages
 -- (nil: all that were measured), and skips(stage), which of them say nothing; silent (a format of
 -- the share; nil: the usual one).

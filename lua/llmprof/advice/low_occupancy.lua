@@ -12,8 +12,8 @@ local WORTH = 0.03
 local FILL_NS = 2000
 
 
--- What comes back of a kernel, of which this part of the time is left, and what no launch does
--- without.
+-- The ns that all launches of a kernel save where this part of their time is left; a launch keeps
+-- at least the time to fill the GPU.
 local function saved(kernel, part)
   local least = math.min(kernel.mean_ns * part + FILL_NS, kernel.mean_ns)
   return kernel.calls * (kernel.mean_ns - least)

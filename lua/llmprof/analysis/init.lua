@@ -40,7 +40,7 @@ analysis.inputs = {
   ranks = "steps, ranks and collectives: llmprof.analysis.serving.ranks",
   merged = "parts of all ranks",
   missing = "what the results lack, a list of { what, why, how }",
-  beside = "may another process do a part of the passes?",
+  beside = "may another process run some of the passes?",
 }
 
 -- In this order.

@@ -151,7 +151,7 @@ function process.public_words(argv, open)
   local words, first = {}, true
   for i, word in ipairs(argv) do
     local name, between, value = parts_of(word)
-    -- a program or a script: before it came nothing but options
+    -- a program or a script: only options stand before it
     local is_program = word:find "^[%w_./-]+$"
       and (first or word:find "%.py$" or word:find "%.lua$")
     local seen = value == nil or is_program or open[name] or is_plain(value)

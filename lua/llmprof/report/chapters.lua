@@ -91,8 +91,7 @@ local function counted(count, what)
 end
 
 
--- What a section comes to, in a few words, for where it is folded: results -> text, nil where there
--- is nothing to say.
+-- What a section says in a few words, for its heading while it is folded: results -> text, or nil.
 local summaries = {
   advice = function(results) return counted(#findings.list(results), "finding") end,
   aggregates = function(results)

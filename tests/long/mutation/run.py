@@ -99,7 +99,7 @@ def ranks(folder: Path, numbers: random.Random, number: int) -> List[str]:
 KINDS: Dict[str, Callable[[Path, random.Random, int], List[str]]] = {
     "timelines": timeline, "ranks": ranks}
 
-# Of four files so many are of a kind.
+# The kind of each of four files; then again.
 SHARES = ["timelines", "timelines", "ranks", "timelines"]
 
 

@@ -45,7 +45,7 @@ local function unfinished(text)
 end
 
 
--- In the order in which they are tried: a pattern of Lua's message, what is said of it and a hint,
+-- Tried in this order: a pattern of Lua's message, what the prompt says instead, and a hint, both
 -- with %s for what it captures; or a function of that, of the code and of Lua's message that gives
 -- both, or nil.
 local syntax = {

@@ -1,4 +1,4 @@
--- results.json as somebody left it: what is said of what is wrong.
+-- A results.json that was edited by hand: what is said of what is wrong in it.
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
