@@ -1,6 +1,7 @@
 #include "cluster/cluster.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 
 #include "base/interrupt.h"
 #include "cluster/plugin.h"
@@ -152,6 +153,7 @@ bool llmprof_cluster_finish(llmprof_cluster *cluster, int64_t wait_ms,
   llmprof_mpi_result result = cluster->mpi->meet(go_on, &wait);
   if (!result_of(cluster, result, NULL, err)) return false;
   cluster->over = true;
+  if (cluster->rank > 0) signal(SIGTERM, SIG_IGN);
   cluster->mpi->finish();
   return true;
 }
