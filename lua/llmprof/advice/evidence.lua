@@ -209,12 +209,13 @@ end
 
 
 -- The copies of a stage that are wanted, by a function of a row of transfers, per instance:
--- { calls, bytes, ns }.
+-- { calls, bytes (nil where one has none), ns }.
 function evidence.copies(results, stage, wanted)
   local sum, count = { calls = 0, bytes = 0, ns = 0 }, stage.wall.count
   for _, row in ipairs(results.transfers or {}) do
     if row.stage == stage.name and wanted(row) then
-      sum.calls, sum.bytes = sum.calls + row.calls / count, sum.bytes + row.bytes / count
+      sum.calls = sum.calls + row.calls / count
+      sum.bytes = sum.bytes and row.bytes and sum.bytes + row.bytes / count
       sum.ns = sum.ns + row.gpu_time_ns / count
     end
   end

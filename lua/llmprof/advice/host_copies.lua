@@ -19,12 +19,12 @@ local function through_host(results, stage)
   local out, back = 0, 0
   for _, row in ipairs(results.transfers) do
     if row.stage == stage.name and row.direction == "device to host" then
-      out = out + row.bytes
+      out = out and row.bytes and out + row.bytes
     elseif row.stage == stage.name and row.direction == "host to device" then
-      back = back + row.bytes
+      back = back and row.bytes and back + row.bytes
     end
   end
-  for _, group in ipairs(out == back and stage.waits or {}) do
+  for _, group in ipairs(out and out == back and stage.waits or {}) do
     if group.before == "copy" and group.after == "copy" and group.calls >= 1
       and (group.bytes or 0) >= LARGE then
       return group.calls, group.bytes
@@ -69,7 +69,8 @@ function rule.examine_stage(results, stage, report)
   local pageable = evidence.copies(results, stage, function(row)
     return row.pageable and evidence.is_of_host(row)
   end)
-  if alone < WORTH * time or 2 * pageable.bytes >= copies.bytes then
+  local of = pageable.bytes and copies.bytes and "bytes" or "ns"
+  if alone < WORTH * time or 2 * pageable[of] >= copies[of] then
     return ("the GPU does nothing but copy from or to the host for %s of %s"):format(
       evidence.percent(evidence.part(alone, time)), stage.name)
   end
@@ -79,9 +80,10 @@ function rule.examine_stage(results, stage, report)
     title = ("%s copies from or to the host for %s of its time, and computes nothing meanwhile")
       :format(stage.name, evidence.percent(alone / time)),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s of %s, %s/s while they run",
+      copies.bytes and evidence.note(evidence.TIMELINE, "%s of %s, %s/s while they run",
         evidence.things(copies.calls, "copy"), text.bytes(copies.bytes),
-        text.bytes(copies.bytes / copies.ns * 1e9)),
+        text.bytes(copies.bytes / copies.ns * 1e9)) or evidence.note(evidence.TIMELINE,
+        "%s, %s on the GPU", evidence.things(copies.calls, "copy"), evidence.time(copies.ns)),
       evidence.note(evidence.TIMELINE, "nothing else runs for %s of %s; other work takes %s, which "
         .. "is the most that copying at the same time can hide", evidence.time(alone),
         evidence.time(time), evidence.time(computing)),

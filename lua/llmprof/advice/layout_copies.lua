@@ -28,7 +28,7 @@ local function is_move(results, stage, kernel)
 end
 
 
--- Copies within the memory of a GPU, per instance of the stage: { calls, ns, bytes }.
+-- Copies within the memory of a GPU, per instance of the stage: { calls, ns, bytes (or nil) }.
 local function copies_of(results, stage)
   return evidence.copies(results, stage, function(row)
     return row.direction == "device to device"
@@ -45,9 +45,9 @@ local function notes_of(group, copies, stage)
   end
   if copies.calls > 0 then
     notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s within the GPU's memory take "
-      .. "%s, %s of the stage's GPU time: %s", evidence.things(copies.calls, "copy"),
+      .. "%s, %s of the stage's GPU time%s", evidence.things(copies.calls, "copy"),
       evidence.time(copies.ns), evidence.percent(evidence.part(copies.ns, stage.gpu_time_ns)),
-      evidence.bytes(copies.bytes))
+      copies.bytes and ": " .. evidence.bytes(copies.bytes) or "")
   end
   return notes
 end

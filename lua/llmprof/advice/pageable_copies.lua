@@ -22,9 +22,9 @@ local function examine_stage(results, stage, report)
     stage = stage.name,
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s of %s, %s on the GPU",
+      evidence.note(evidence.TIMELINE, "%s%s, %s on the GPU",
         evidence.things(copies.calls, "pageable copy"),
-        text.bytes(copies.bytes), evidence.time(copies.ns)),
+        copies.bytes and " of " .. text.bytes(copies.bytes) or "", evidence.time(copies.ns)),
       evidence.note(evidence.TIMELINE,
         "the CPU spent %s in %s, the GPU was idle for %s of it",
         evidence.time(stage.api.sync.ns), evidence.things(stage.api.sync.calls, "waiting call"),

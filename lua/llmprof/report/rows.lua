@@ -629,7 +629,8 @@ local host_memory = { [true] = "pageable", [false] = "pinned" }
 function rows.transfers(results)
   return rows.with(results.transfers or {}, function(moved)
     return { memory = host_memory[moved.pageable],
-      bytes_per_s = moved.gpu_time_ns > 0 and moved.bytes / moved.gpu_time_ns * 1e9 or nil }
+      bytes_per_s = moved.bytes and moved.gpu_time_ns > 0
+        and moved.bytes / moved.gpu_time_ns * 1e9 or nil }
   end)
 end
 

@@ -59,7 +59,7 @@ end
 -- Columns that every event of a frame has; where one lacks it, the file is damaged.
 local needed = {
   { "gpu", { "duration", "start" } }, { "api", { "duration", "start" } },
-  { "ranges", { "duration", "start" } }, { "transfers", { "bytes" } },
+  { "ranges", { "duration", "start" } },
 }
 
 -- Columns of kernels that are all there or all absent: graphs of other makers' GPUs are

@@ -45,19 +45,20 @@ local function by_time(a, b)
 end
 
 
--- List of { stage, direction, pageable (true, false or absent), calls, bytes,
--- gpu_time_ns }, over the used repeats; largest time first.
+-- List of { stage, direction, pageable (true, false or absent), calls, bytes (absent where a
+-- copy has none, as in traces of ROCm), gpu_time_ns }, over the used repeats; largest time first.
 function transfers.list(trace, found)
   local sums, list = {}, json.list {}
   local by = { "direction", "host_memory" }
   if not found.whole then by[3] = "stage" end
   local copies = copies_of(trace, found)
-  for _, group in ipairs(copies:group { by = by, total = { "bytes", "duration" } }) do
+  for _, group in ipairs(copies:group { by = by, sum = { "bytes" }, total = { "duration" } }) do
     local stage = found.whole and stages.WHOLE_RUN or group.stage
     if stage then
       local entry = entry_for(sums, list, stage, group)
       entry.calls = entry.calls + group.count
-      entry.bytes = entry.bytes + (group.bytes.total or 0)
+      entry.bytes = entry.bytes and group.bytes.count == group.count
+        and entry.bytes + group.bytes.total or nil
       entry.gpu_time_ns = entry.gpu_time_ns + (group.duration.total or 0)
     end
   end

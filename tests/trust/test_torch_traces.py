@@ -1,0 +1,58 @@
+"""Traces of torch.profiler as other versions and other makers' GPUs write them."""
+
+import json
+from typing import Dict, List
+
+import support
+
+
+class Trace:
+    """The events of a small trace; times in us."""
+
+    def __init__(self) -> None:
+        self.events: List[Dict] = []
+        self.correlation = 0
+
+    def add(self, cat, name, start, length, tid=1, pid=1, **args):
+        self.events.append(dict(ph="X", cat=cat, name=name, pid=pid, tid=tid, ts=start,
+                                dur=length, args=args))
+
+    def launch(self, name, start, begin, length, cat="kernel", tid=1, **args):
+        """A call of 5 us at `start` and what it does on the GPU from `begin` on."""
+        self.correlation += 1
+        self.add("cuda_runtime", "cudaLaunchKernel", start, 5, tid=tid,
+                 correlation=self.correlation)
+        if cat == "kernel":
+            args = dict(grid=[8, 1, 1], block=[128, 1, 1], **args)
+        self.add(cat, name, begin, length, pid=0, tid=7, device=0, stream=7,
+                 correlation=self.correlation, **args)
+
+    def write(self, path):
+        path.write_text(json.dumps({
+            "schemaVersion": 1, "traceEvents": self.events,
+            "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}]}))
+        return path
+
+
+class Reading(support.Case):
+    """What is not there is absent, and no reason to refuse the rest."""
+
+    def test_copies_without_bytes(self):
+        trace = Trace()
+        trace.add("user_annotation", "decode", 0, 1000)
+        for i in range(4):
+            trace.launch("gemm_kernel", 10 + 50 * i, 20 + 50 * i, 30)
+        trace.launch("Memcpy DtoD (Device -> Device)", 300, 310, 200, cat="gpu_memcpy")
+        trace.launch("Memcpy HtoD (Pageable -> Device)", 550, 560, 100, cat="gpu_memcpy",
+                     bytes=4096)
+        trace.launch("Memset (Device)", 700, 710, 20, cat="gpu_memset")
+        out = self.top / "bundle"
+        said = self.does("report", trace.write(self.top / "a.json"), "--out", out).out.decode()
+        self.assertIn("take 200.00 µs", said)
+        rows = json.loads((out / "results.json").read_text())["transfers"]
+        self.assertEqual([("device to device", None), ("host to device", 4096)],
+                         [(row["direction"], row.get("bytes")) for row in rows])
+
+
+if __name__ == "__main__":
+    support.main()
