@@ -19,9 +19,11 @@
 #define MILLISECOND INT64_C(1000000)
 #define NEVER       INT64_MAX
 
-/* How long an exited child's pipes may stay open, and how long SIGKILL may
- * take to empty its group. */
+/* How long an exited child's pipes may stay open. */
 #define LINGER (250 * MILLISECOND)
+/* How long SIGKILL may take to empty its group: on a busy machine what was
+ * killed has to get a processor before it is gone. */
+#define DYING (5000 * MILLISECOND)
 /* How often to look where nothing wakes us: at a group, or at the child where
  * the kernel or a sandbox has no pidfd. */
 #define TICK (10 * MILLISECOND)
@@ -97,7 +99,7 @@ static void terminate(llmprof_spawn *p) {
 static void kill_now(llmprof_spawn *p) {
   send_signal(p, SIGKILL);
   p->killed = true;
-  p->kill_at = later(now(), LINGER);
+  p->kill_at = later(now(), DYING);
 }
 
 static void see_to_deadlines(llmprof_spawn *p) {

@@ -24,8 +24,8 @@
 
 enum {
   LINE = 2 * PATH_MAX,
-  MOST_DEEP = 16,   /* cgroups in cgroups that a child made */
-  PATIENCE_MS = 250 /* for what is ending to be gone */
+  MOST_DEEP = 16,    /* cgroups in cgroups that a child made */
+  PATIENCE_MS = 5000 /* for what is ending to be gone */
 };
 
 /* ---- where we are ---- */

@@ -23,7 +23,7 @@
 
 enum {
   LAST_MS = 100, /* for what was killed to be dead */
-  LEFT_MS = 500  /* and for what others left */
+  LEFT_MS = 5000 /* and for what others left */
 };
 
 /* Of all children that we have, wanted or not. */

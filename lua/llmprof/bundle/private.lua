@@ -111,13 +111,16 @@ end
 
 -- ---- what was left ----
 
--- What a process that is gone left, as its note says, then the note. Processes that had to
--- be ended are added to a list.
-local function follow(noted, ended)
-  local where = fs.read(noted .. "/" .. WHERE)
-  if where then fs.sweep(where) end
+-- What a process that is gone left, as its note says: processes are ended, folders removed.
+local function end_processes(noted, ended)
   local mark = fs.read(noted .. "/" .. MARK)
   for _, orphan in ipairs(mark and spawn.end_left(mark) or {}) do ended[#ended + 1] = orphan end
+end
+
+
+local function remove_folders(noted)
+  local where = fs.read(noted .. "/" .. WHERE)
+  if where then fs.sweep(where) end
   fs.remove_tree(noted)
 end
 
@@ -125,15 +128,18 @@ end
 -- Remove what processes that are gone left, as far as that can be. Returns the processes of
 -- workloads among that: a list of { pid, name, lives (could not be ended) }.
 function private.sweep()
-  local folder, ended = notes(), {}
+  local folder, ended, held = notes(), {}, {}
   for _, name in ipairs(folder and fs.list(folder) or {}) do
     local noted = folder .. "/" .. name
     local info = fs.lstat(noted)
     local lock = info and info.type == "directory" and fs.lock(noted)
-    if lock then
-      follow(noted, ended)
-      lock:close()
-    end
+    if lock then held[#held + 1] = { noted = noted, lock = lock } end
+  end
+  -- the processes of all first: they might write into a folder that is being removed
+  for _, one in ipairs(held) do end_processes(one.noted, ended) end
+  for _, one in ipairs(held) do
+    remove_folders(one.noted)
+    one.lock:close()
   end
   return ended
 end
