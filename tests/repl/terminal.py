@@ -18,9 +18,9 @@ class Terminal:
 
     def __init__(self, argv, env, rows=24, columns=80):
         self.pid, self.fd = pty.fork()
-        if self.pid == 0:
+        if self.pid == 0:  # its size is known before the program begins
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execve(argv[0], argv, env)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.raw = b""
         self.seen = 0
 

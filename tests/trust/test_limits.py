@@ -32,6 +32,13 @@ def unmixed(value: int) -> int:
     return shift(value) * inverse & M ^ (8 * 0x9e3779b97f4a7c15 & M)
 
 
+def catches(pid: int, number: int) -> bool:
+    """Has the process a handler of this signal yet?"""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1 == 1
+
+
 class Limits(support.Case):
     def database(self, sql: str) -> sqlite3.Connection:
         self.path = self.top / "trace.sqlite"
@@ -133,7 +140,9 @@ class Limits(support.Case):
         for number in (signal.SIGINT, signal.SIGTERM):
             output = self.top / "trace.json"
             child = self.begin("export", path, "-o", output)
-            time.sleep(0.5)
+            while not catches(child.pid, number):
+                time.sleep(0.01)
+            time.sleep(0.5)  # into the work; before it the outcome is the same
             os.kill(child.pid, number)
             out, err = child.communicate(timeout=support.PATIENCE)
             self.check_said(out, err)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 from pathlib import Path
 from unittest import mock
 
@@ -187,13 +186,17 @@ class Launchers(Launching):
             environment={"PATH": str(self.folder)})
         self.assertEqual((status, stderr), (3, "launch.py: launch.with=srun: srun is not there\n"))
 
-    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
     def test_the_real_mpirun(self):
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        tried = shutil.which("mpirun") and subprocess.run(
+            ["mpirun", "--oversubscribe", "-np", "2", "true"], env={**os.environ, **root},
+            capture_output=True, check=False)
+        if not tried or tried.returncode != 0:
+            self.skipTest("no mpirun of Open MPI that starts processes here")
         status, _, stderr = support.run_program(
             "launch.py", *self.command("--ranks", "2", "--with", "mpirun",
                                        "--args=--oversubscribe"),
-            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), **root})
         self.assertEqual(status, 0, stderr)
         for rank in range(2):
             self.assertIn(f"I am {rank} {rank} 2 2 ", self.log(rank))

@@ -245,13 +245,13 @@ class Captures(test_serve.Serving):
         self.assertTrue((self.folder / "metrics.json").exists())
 
     def test_one_that_hangs_is_ended(self):
-        hang = python("import time; print('at work', flush=True); time.sleep(600)")
-        name = os.path.basename(sys.executable)
-        said = f"{name} -c did not end within 1 s and was ended: at work"
-        status, _, stderr = self.attach("", hang, python("1"), "--window-timeout", "1")
+        # a shell and no Python, which may take longer than that only to begin
+        hang, limit = '["sh", "-c", "echo at work; exec sleep 600"]', ("--window-timeout", "2")
+        said = "sh -c did not end within 2 s and was ended: at work"
+        status, _, stderr = self.attach("", hang, '["true"]', *limit)
         self.assertEqual((status, stderr), (1, f"serve.py: {said}\n"))
         self.assertFalse((self.folder / "metrics.json").exists())
-        status, _, stderr = self.attach("", python("1"), hang, "--window-timeout", "1")
+        status, _, stderr = self.attach("", '["true"]', hang, *limit)
         self.assertEqual(status, 1)
         self.assertIn(f"serve.py: {said}\n", stderr)
         self.assertTrue((self.folder / "metrics.json").exists())
