@@ -265,10 +265,6 @@ static void set_signal(lua_State *L, const char *key, int number) {
   llmprof_lua_set_string(L, key, name);
 }
 
-static void set_seconds(lua_State *L, const char *key, int64_t ns) {
-  llmprof_lua_set_number(L, key, (double)ns / 1e9);
-}
-
 static void push_orphans(lua_State *L, const llmprof_orphan *orphans,
                          size_t count) {
   lua_createtable(L, (int)count, 0);
@@ -282,7 +278,7 @@ static void push_orphans(lua_State *L, const llmprof_orphan *orphans,
 }
 
 static void push_result(lua_State *L, const llmprof_spawn_result *result) {
-  lua_createtable(L, 0, 12);
+  lua_createtable(L, 0, 9);
   llmprof_lua_set_bool(L, "ok", result->code == 0);
   llmprof_lua_set_integer(
       L, "status", result->code >= 0 ? result->code : 128 + result->signal);
@@ -290,11 +286,7 @@ static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   set_signal(L, "signal", result->signal);
   llmprof_lua_set_bool(L, "timed_out", result->timed_out);
   set_signal(L, "interrupted", result->interrupted);
-  set_seconds(L, "wall", result->wall_ns);
-  set_seconds(L, "user", result->user_ns);
-  set_seconds(L, "system", result->system_ns);
-  if (result->max_rss >= 0)
-    llmprof_lua_set_integer(L, "max_rss", result->max_rss);
+  llmprof_lua_set_number(L, "wall", (double)result->wall_ns / 1e9);
   llmprof_lua_set_integer(L, "pid", result->pid);
   push_orphans(L, result->orphans, result->orphan_count);
   lua_setfield(L, -2, "orphans");
@@ -345,9 +337,9 @@ static void close_process(process *p) {
  *
  * result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
  * 128 and the signal's number, as shells have it), timed_out, interrupted
- * ("SIGINT": a signal that we got and sent on), wall, user, system (seconds),
- * max_rss (bytes; nil when below our own, which hides it), pid, orphans (list
- * of { pid, name, lives (could not be ended) }: what kill_orphans found). */
+ * ("SIGINT": a signal that we got and sent on), wall (seconds), pid, orphans
+ * (list of { pid, name, lives (could not be ended) }: what kill_orphans found).
+ */
 static int spawn_run(lua_State *L) {
   llmprof_error err;
   process *p = start(L, &err);

@@ -2,12 +2,7 @@
  * to be ended, its output drained), then done. Everything happens in turns of
  * llmprof_spawn_pump: wait, read, look for the exit, see to time limits. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +51,6 @@ struct llmprof_spawn {
   int64_t linger_to; /* once leaving: when to stop waiting for pipes to end */
   int64_t tick;      /* once leaving: until the next look at the group */
 
-  int64_t own_peak; /* our largest resident set at the start, bytes */
   llmprof_spawn_result result;
 };
 
@@ -131,39 +125,14 @@ static void see_to_signals(llmprof_spawn *p) {
 
 /* ---- the exit ---- */
 
-/* VmHWM of this process; 0 when not known. */
-static int64_t own_peak(void) {
-  char status[4096];
-  int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  ssize_t size = read(fd, status, sizeof status - 1);
-  close(fd);
-  status[size > 0 ? size : 0] = '\0';
-  const char *at = strstr(status, "\nVmHWM:");
-  return at ? strtoll(at + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
-}
-
-/* The kernel counts the largest resident set from before exec, when the new
- * process still shares our memory: only what is clearly above our own is the
- * child's. Its counters are not exact, hence a margin. */
-static int64_t child_peak(const llmprof_spawn *p, int64_t max_rss) {
-  int64_t margin = p->own_peak / 16 + (4 << 20);
-  return p->own_peak && max_rss > p->own_peak + margin ? max_rss : -1;
-}
-
-static int64_t nanoseconds(struct timeval time) {
-  return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
-}
-
 static void reap(llmprof_spawn *p) {
   int status;
-  struct rusage usage;
   llmprof_spawn_result *result = &p->result;
   pid_t got;
   llmprof_spawn_watch_reaped(&p->watch);
   p->orphans.child = 0;
   do {
-    got = wait4(p->pid, &status, 0, &usage);
+    got = waitpid(p->pid, &status, 0);
   } while (got < 0 && errno == EINTR);
   result->wall_ns = now() - p->started;
   if (got < 0) { /* somebody else in this program waited for it */
@@ -174,9 +143,6 @@ static void reap(llmprof_spawn *p) {
     p->sink.stop = false; /* the number may be another process's by now */
     return;
   }
-  result->user_ns = nanoseconds(usage.ru_utime);
-  result->system_ns = nanoseconds(usage.ru_stime);
-  result->max_rss = child_peak(p, (int64_t)usage.ru_maxrss * 1024);
   result->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
@@ -383,13 +349,11 @@ bool llmprof_spawn_stop(llmprof_spawn *p, llmprof_spawn_result *result,
 static void adopt(llmprof_spawn *p, pid_t pid) {
   p->pid = p->result.pid = p->orphans.child = p->orphans.group = pid;
   p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-  p->own_peak = own_peak();
 }
 
 static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
   p->pidfd = p->life = p->watch.slot = -1;
   p->result.code = -1;
-  p->result.max_rss = -1;
   for (int i = 0; i < LLMPROF_STREAMS; i++)
     p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
   p->sink.on_line = options->on_line;

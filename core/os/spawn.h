@@ -146,11 +146,6 @@ typedef struct llmprof_spawn_result {
   /* From the start until the end was noticed, which is when it happened if
    * the child was being pumped. */
   int64_t wall_ns;
-  int64_t user_ns, system_ns; /* CPU time with that of waited-for children */
-  /* Largest resident set of the child or one of its waited-for children,
-   * bytes. -1, not known, when it stayed near or below our own: the kernel
-   * then reports ours, which a new process starts from. */
-  int64_t max_rss;
   /* With kill_orphans: the first of those that there were. */
   llmprof_orphan orphans[LLMPROF_ORPHANS_MAX];
   size_t orphan_count;
