@@ -204,10 +204,9 @@ void llmprof_spawn_free(llmprof_spawn *child);
 /* A new mark, which nobody can guess. */
 bool llmprof_spawn_mark(char mark[LLMPROF_MARK_SIZE], llmprof_error *err);
 
-/* Kill what an owner that is gone has left of a child with this mark, and of
- * children with cgroups in ours. Returns how many of them are in `orphans`, of
- * those that had the mark. What we are below is not ours to end: with the mark
- * in our own environment nothing is done. */
+/* Kill what an owner that is gone has left of a child with this mark. Returns
+ * how many of them are in `orphans`. What we are below is not ours to end: with
+ * the mark in our own environment nothing is done. */
 size_t llmprof_spawn_end_left(const char *mark,
                               llmprof_orphan orphans[LLMPROF_ORPHANS_MAX]);
 

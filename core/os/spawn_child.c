@@ -32,7 +32,6 @@ enum {
 typedef struct launch {
   const llmprof_spawn_options *options;
   const char *mark; /* an entry of the environment, or "" */
-  int cgroup;       /* to be joined; -1: none */
   char **env;       /* NULL-terminated */
   size_t env_count, env_cap;
   size_t env_own; /* from here on the strings are ours */
@@ -395,7 +394,6 @@ static void close_from(unsigned first) {
  * system calls. Returns why it is not. */
 static int become(const launch *l, char *const *argv) {
   if (setpgid(0, 0) != 0) return errno;
-  if (l->cgroup >= 0) llmprof_spawn_cgroup_join(l->cgroup); /* or do without */
   for (int fd = 0; fd <= STDERR_FILENO; fd++) {
     if (l->child[fd] >= 0 && dup2(l->child[fd], fd) < 0) return errno;
   }
@@ -473,14 +471,12 @@ static void launch_free(launch *l) {
 
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
-                          spawn_orphans *orphans,
+                          const spawn_orphans *orphans,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, int *life, pid_t *pid,
                           llmprof_error *err) {
-  bool wanted = *orphans->mark;
   launch l = {.options = options,
               .mark = orphans->mark,
-              .cgroup = wanted ? orphans->cgroup.entry : -1,
               .cwd = AT_FDCWD,
               .child = {-1, -1, -1}};
   if (!argv[0]) return llmprof_fail(err, LLMPROF_SYNTAX, "empty argv");
@@ -491,7 +487,6 @@ bool llmprof_spawn_launch(const char *const *argv,
                          &l.program, err) &&
             open_streams(&l, streams, life, err) &&
             start_watched(&l, argv, watch, pid, err);
-  if (wanted) llmprof_spawn_cgroup_started(&orphans->cgroup);
   launch_free(&l);
   return ok;
 }

@@ -2,7 +2,6 @@
 #ifndef LLMPROF_SPAWN_INTERNAL_H
 #define LLMPROF_SPAWN_INTERNAL_H
 
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -86,41 +85,6 @@ void llmprof_spawn_stream_flush(spawn_stream *stream, spawn_sink *sink);
 /* Close and free everything. */
 void llmprof_spawn_stream_close(spawn_stream *stream);
 
-/* ---- spawn_cgroup.c: a cgroup for the child, where there can be one ---- */
-
-typedef struct spawn_cgroup {
-  int parent; /* folder of the cgroup that we are in */
-  int folder; /* of the child's, locked; -1: there is none */
-  int entry;  /* to be written to by who joins it; -1 once it is started */
-  char name[32];
-  char path[PATH_MAX]; /* as processes in it are told */
-} spawn_cgroup;
-
-/* Make one, unless that cannot be, which is no failure; remove what is left of
- * owners that were killed. */
-void llmprof_spawn_cgroup_begin(spawn_cgroup *cgroup);
-
-/* End what owners that are gone left in such cgroups, and remove them. */
-void llmprof_spawn_cgroup_sweep(void);
-
-/* In the child between fork and exec: become a member. A system call alone. */
-bool llmprof_spawn_cgroup_join(int entry);
-
-/* The child was started, or could not be. */
-void llmprof_spawn_cgroup_started(spawn_cgroup *cgroup);
-
-/* Is the process, by its number in /proc, in it, or in one inside of it? */
-bool llmprof_spawn_cgroup_has(const spawn_cgroup *cgroup, const char *number);
-
-/* Does anything run in it? */
-bool llmprof_spawn_cgroup_lives(const spawn_cgroup *cgroup);
-
-/* SIGKILL to all that is in it, at once. */
-void llmprof_spawn_cgroup_kill(const spawn_cgroup *cgroup);
-
-/* Remove it; what lives in it keeps it until the next one is made. */
-void llmprof_spawn_cgroup_end(spawn_cgroup *cgroup);
-
 /* ---- spawn_orphans.c: processes that left the child's group ---- */
 
 typedef struct process_stat {
@@ -151,14 +115,12 @@ typedef struct spawn_orphans {
   pid_t group;
   /* NAME=VALUE; "": not looked for */
   char mark[sizeof LLMPROF_RUN_MARK + LLMPROF_MARK_SIZE];
-  spawn_cgroup cgroup;
   int was_reaper;
   spawn_orphan list[LLMPROF_ORPHANS_MAX];
   size_t count;
 } spawn_orphans;
 
-/* They are to be looked for: make a mark for the child's environment, and a
- * cgroup where there can be one. */
+/* They are to be looked for: make a mark for the child's environment. */
 bool llmprof_spawn_orphans_prepare(spawn_orphans *orphans, const char *mark,
                                    llmprof_error *err);
 
@@ -176,13 +138,13 @@ void llmprof_spawn_orphans_reap(const spawn_orphans *orphans);
 /* ---- spawn_child.c: getting the program to run ---- */
 
 /* Open the outputs, find the program, start it, with the mark of the orphans in
- * its environment, in their cgroup. On success the child's group
- * is registered in *watch, and *life, of a helper, is our end of the pipe that
- * it hears of our end by. On failure nothing runs, and the caller closes the
- * streams and *life and ends the watch. */
+ * its environment. On success the child's group is registered in *watch, and
+ * *life, of a helper, is our end of the pipe that it hears of our end by. On
+ * failure nothing runs, and the caller closes the streams and *life and ends
+ * the watch. */
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
-                          spawn_orphans *orphans,
+                          const spawn_orphans *orphans,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, int *life, pid_t *pid,
                           llmprof_error *err);

@@ -1,9 +1,8 @@
 /* Processes that a child started and that left its group: a daemon has a
- * session of its own and no living parent. They are known by any of three
- * things. Where there can be one, the child has a cgroup, which nothing leaves.
- * While the child runs we adopt orphans (PR_SET_CHILD_SUBREAPER), so
- * that a process below us which is no child that we started is one of them; and
- * the child's environment has a mark, which whatever it starts inherits. The
+ * session of its own and no living parent. They are known by two things. While
+ * the child runs we adopt orphans (PR_SET_CHILD_SUBREAPER), so that a process
+ * below us which is no child that we started is one of them; and the child's
+ * environment has a mark, which whatever it starts inherits. The
  * former holds where an environment was wiped, the latter where a process has
  * another parent still, or the system has no subreapers. */
 #include <dirent.h>
@@ -107,8 +106,7 @@ static bool is_orphan(const spawn_orphans *s, const char *number,
                       const process_stat *stat) {
   if (stat->pid == getpid() || stat->group == s->group || is_child(stat->pid))
     return false;
-  return stat->parent == getpid() || has_mark(number, s->mark) ||
-         llmprof_spawn_cgroup_has(&s->cgroup, number);
+  return stat->parent == getpid() || has_mark(number, s->mark);
 }
 
 /* Its entry, made if it is new and there is room; NULL without. */
@@ -159,7 +157,6 @@ bool llmprof_spawn_orphans_prepare(spawn_orphans *s, const char *mark,
   if (!mark && !llmprof_spawn_mark(made, err)) return false;
   if (!set_mark(s, mark ? mark : made))
     return llmprof_fail(err, LLMPROF_SYNTAX, "no mark of a child's processes");
-  llmprof_spawn_cgroup_begin(&s->cgroup);
   return true;
 }
 
@@ -202,7 +199,6 @@ size_t llmprof_spawn_end_left(const char *mark,
   const char *own = getenv(LLMPROF_RUN_MARK);
   if ((own && strcmp(own, mark) == 0) || !set_mark(&s, mark)) return 0;
   bool lives = kill_marked(&s);
-  llmprof_spawn_cgroup_sweep();
   for (int waited = 0; lives && waited < LEFT_MS; waited++) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     for (size_t i = 0; i < s.count; i++) s.list[i].told.lives = false;
@@ -229,10 +225,7 @@ bool llmprof_spawn_orphans_signal(spawn_orphans *orphans, int number) {
   if (!orphans->mark[0]) return false;
   for (size_t i = 0; i < orphans->count; i++)
     orphans->list[i].told.lives = false;
-  if (number == SIGKILL) llmprof_spawn_cgroup_kill(&orphans->cgroup);
-  if (!llmprof_spawn_each_process(signal_orphan, &s)) return false;
-  /* Processes that begin meanwhile are not in the list. */
-  return s.lives || llmprof_spawn_cgroup_lives(&orphans->cgroup);
+  return llmprof_spawn_each_process(signal_orphan, &s) && s.lives;
 }
 
 void llmprof_spawn_orphans_reap(const spawn_orphans *s) {
@@ -262,7 +255,6 @@ void llmprof_spawn_orphans_end(spawn_orphans *s) {
   while (*at && *at != s) at = &(*at)->next;
   if (!*at) return;
   *at = s->next;
-  if (s->mark[0]) llmprof_spawn_cgroup_end(&s->cgroup);
   if (s->count) reap_the_last(s);
   if (s->mark[0] && !s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 0);
 }

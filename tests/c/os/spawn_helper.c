@@ -99,41 +99,21 @@ static int family(char **args) {
   for (;;) sleep(1000);
 }
 
-/* Nothing to be known by, and deaf to SIGTERM; the lock of a file is held for
- * as long as one of the processes lives. */
-static void hide(const char *path) {
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0 || flock(fd, LOCK_EX) != 0) _exit(1);
-  ignore_term();
-  for (char **entry = environ; *entry; entry++)
-    memset(*entry, 'x', strlen(*entry));
-}
-
-/* Never the same process for long. */
-static void hop(void) {
-  for (;;) {
-    if (fork() != 0) _exit(0);
-    setsid();
-  }
-}
-
 /* A daemon: forked twice, in a session of its own, without our output; deaf to
- * SIGTERM, with no environment, or one after the other ("hop PATH"), if asked.
- * Print its number, then exit, or stay ("wait"). */
+ * SIGTERM or with no environment, if asked. Print its number, then exit, or
+ * stay
+ * ("wait"). */
 static int daemonise(char **args) {
   int number[2];
   pid_t pid = 0;
   if (pipe(number) != 0) return 1;
   if (fork() == 0) {
-    bool hops = args[0] && strcmp(args[0], "hop") == 0;
     setsid();
-    if (hops) hide(args[1]);
     pid = fork();
     if (pid != 0) _exit(write(number[1], &pid, sizeof pid) != sizeof pid);
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
     if (args[0] && strcmp(args[0], "stubborn") == 0) ignore_term();
-    if (hops) hop();
     if (args[0] && strcmp(args[0], "bare") == 0)
       execle("/bin/sleep", "bare", "1000", NULL, (char *[]){NULL});
     for (;;) sleep(1000);
