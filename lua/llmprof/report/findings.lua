@@ -91,14 +91,13 @@ for effort, names in pairs {
   ["a setting"] = "batch_room capture_trust expert_imbalance first_repeat graph_sizes kv_room "
     .. "older_attention other_program_on_the_gpu prefill_stalls throttling",
   ["another number format"] = "fewer_bytes gemm_precision kv_growth memory_roof",
-  ["other kernels"] = "bank_conflicts low_occupancy many_registers small_all_reduces "
-    .. "split_k tail_effect uncoalesced",
+  ["other kernels"] = "bank_conflicts low_occupancy small_all_reduces tail_effect uncoalesced",
   ["another division of ranks"] = "collective_bound pipeline_bubbles",
   code = "allocations attention_unfused casts cat_cache collectives_in_a_row "
     .. "experts_one_by_one exposed_collectives fused_projections graph_missing host_copies "
     .. "large_elementwise launch_bound layout_copies long_gaps other_stream_in_the_way "
     .. "pageable_copies slow_steps small_elementwise step_gaps steps_idle sync_per_token "
-    .. "token_choice uneven_steps vision_ttft",
+    .. "token_choice uneven_steps",
 } do
   for name in names:gmatch "%S+" do effort_of[name] = effort end
 end

@@ -286,13 +286,11 @@ expert_imbalance abstains
 fewer_bytes abstains
 fused_projections abstains
 graph_sizes abstains
-many_registers abstains
 memory_roof abstains
 pipeline_bubbles abstains
 prefill_stalls abstains
 rank_late abstains
 small_all_reduces abstains
-split_k abstains
 steps_idle abstains
 throttling abstains
 uncoalesced abstains
@@ -306,10 +304,7 @@ uncoalesced abstains
     ["DRAM throughput was not measured (counters by ncu)"] = "memory_roof",
     ["neither occupancy (counters by ncu, section Occupancy) nor the GPU is known"] =
       "low_occupancy",
-    ["no kernel was measured"] = "many_registers",
-    ["no matmul was measured"] = "split_k",
     ["no range marks single steps (step of a stage in the recipe)"] = "step_gaps",
-    ["no stage named prefill was measured"] = "vision_ttft",
     ["no steps and no second rank were found"] = "collective_bound expert_imbalance graph_sizes "
       .. "pipeline_bubbles prefill_stalls rank_late small_all_reduces steps_idle",
     ["sectors of requests were not measured (counters.set=full)"] = "uncoalesced",
