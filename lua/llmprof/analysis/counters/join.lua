@@ -146,9 +146,9 @@ end
 -- ---- what the launches of a kernel say together ----
 
 -- Field and where a launch has it. Percent of the unit's peak, warps, waves:
-local PERCENTS = { { "sm_percent", "throughput.sm" }, { "memory_percent", "throughput.memory" } }
-for _, unit in ipairs(ncu.units) do
-  PERCENTS[#PERCENTS + 1] = { unit[1] .. "_percent", "throughput." .. unit[1] }
+local PERCENTS = {}
+for i, field in ipairs(ncu.throughputs) do
+  PERCENTS[i] = { field .. "_percent", "throughput." .. field }
 end
 PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
 PERCENTS[#PERCENTS + 1] = { "waves", "waves" }
@@ -383,8 +383,7 @@ end
 
 local function percents(summary)
   local made = {}
-  for _, unit in ipairs(ncu.units) do made[unit[1]] = summary[unit[1] .. "_percent"] end
-  made.sm, made.memory = summary.sm_percent, summary.memory_percent
+  for _, field in ipairs(ncu.throughputs) do made[field] = summary[field .. "_percent"] end
   return made
 end
 

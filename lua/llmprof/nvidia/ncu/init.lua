@@ -73,7 +73,6 @@
 --
 -- ncu.filter_room(name) -> bytes of it in such a filter, of ncu.FILTER_ROOM; nil for
 --   what cannot be asked for
-local formula = require "llmprof.nvidia.ncu.formula"
 local launches = require "llmprof.nvidia.ncu.launches"
 
 local ncu = {}
@@ -102,8 +101,9 @@ ncu.units = { { "dram", "DRAM" }, { "l2", "L2" }, { "l1", "L1" }, { "tensor", "t
   { "tex", "TEX" }, { "adu", "ADU" }, { "uniform", "uniform" }, { "mio", "MIO" },
   { "issue", "issue" } }
 
--- What ncu sums up of several units.
-local SUMS = { { "sm" }, { "memory" } }
+-- The fields of a launch's throughput: those, and what ncu sums up of several units.
+ncu.throughputs = { "sm", "memory" }
+for i, unit in ipairs(ncu.units) do ncu.throughputs[i + 2] = unit[1] end
 
 -- A unit is as busy as the busiest from this part of its percent on: what streams from DRAM keeps
 -- the link between the halves of L2 busier than DRAM, 86.7 and 80.9 %.
@@ -113,60 +113,31 @@ local AS_BUSY = 0.9
 local ALIKE = 5
 
 
-local path, number = formula.path, formula.number
-
-
-local field_at = {} -- of a launch's throughput, by their paths
-
-local function throughput(field)
-  field_at["throughput." .. field] = field
-  return path("throughput." .. field)
-end
-
-
--- Formulas of the first of these fields that is as busy as any: which it is, its percent, and
--- that of the busiest. names: by field, the formula of the number that stands for it.
-local function busiest(fields, names)
-  local all, which, percents = {}, {}, {}
-  for i, field in ipairs(fields) do all[i] = throughput(field[1]) end
-  local most = formula.largest(all)
-  local near = formula.scale(AS_BUSY, most)
-  for i = 1, #fields do
-    percents[i] = formula.from(all[i], near)
-    which[i] = formula.given(names[i], percents[i])
+-- The first of these fields that is as busy as any, by its name; its percent, and that of the
+-- busiest.
+local function busiest(throughput, fields)
+  local most
+  for _, field in ipairs(fields) do
+    local percent = throughput[field[1]]
+    if percent then most = math.max(most or percent, percent) end
   end
-  return formula.first(which), formula.first(percents), most
+  for _, field in ipairs(most and fields or {}) do
+    local percent = throughput[field[1]]
+    if percent and percent >= AS_BUSY * most then return field[2], percent, most end
+  end
 end
 
 
--- The names that a unit's number stands for: units, what a sum above all measured units
--- may be of, and what is no unit.
-local NAMES = {}
-for i, unit in ipairs(ncu.units) do NAMES[i] = unit[2] end
-table.move({ "some SM unit", "L2 or L1", "DRAM, L2 or L1", "latency", "unknown" }, 1, 5,
-  #NAMES + 1, NAMES)
-local LATENCY, UNKNOWN = #NAMES - 1, #NAMES
-
-ncu.names = NAMES
-
-
--- Formulas of the unit that decides, as its number, and of its percent. A sum that is
--- above all units is of one that was not measured.
-local function deciding()
-  local own, of_sums, count = {}, {}, #ncu.units
-  for i = 1, count do own[i] = number(i) end
-  local unit, percent, most = busiest(ncu.units, own)
-  local some = formula.first { formula.given(number(count + 2), path "throughput.dram"),
-    number(count + 3) }
-  of_sums[1], of_sums[2] = number(count + 1), some
-  local sum, sum_percent = busiest(SUMS, of_sums)
-  local above = formula.first { formula.above(sum_percent, formula.add(most, number(ALIKE))),
-    formula.unless(sum_percent, percent) }
-  return formula.first { formula.given(sum, above), unit }, formula.first { above, percent }
+-- The unit that decides, and its percent. A sum that is above all units is of one that was not
+-- measured.
+local function deciding(throughput)
+  local unit, percent, most = busiest(throughput, ncu.units)
+  local sum, of_sum = busiest(throughput, { { "sm", "some SM unit" },
+    { "memory", throughput.dram and "L2 or L1" or "DRAM, L2 or L1" } })
+  if of_sum and (not percent or of_sum > most + ALIKE) then return sum, of_sum end
+  return unit, percent
 end
 
-
-local UNIT, PERCENT = deciding()
 
 -- Parts of a GPU, the fields that tell of all of it, and ncu's sum that does.
 local PARTS = { { "DRAM", { "dram" }, "memory" }, { "L2", { "l2" }, "memory" },
@@ -174,53 +145,26 @@ local PARTS = { { "DRAM", { "dram" }, "memory" }, { "L2", { "l2" }, "memory" },
 for i = 4, #ncu.units do PARTS[4][2][i - 3] = ncu.units[i][1] end
 
 
--- There where all of a part was measured.
-local function known(part)
-  local all
+-- Was all of a part measured?
+local function is_known(throughput, part)
+  if throughput[part[3]] then return true end
   for _, field in ipairs(part[2]) do
-    all = all and formula.given(all, throughput(field)) or throughput(field)
+    if not throughput[field] then return false end
   end
-  return formula.first { throughput(part[3]), all }
+  return true
 end
 
 
-local KNOWN, COMPLETE = {}, nil
-for i, part in ipairs(PARTS) do
-  KNOWN[i] = known(part)
-  COMPLETE = COMPLETE and formula.given(COMPLETE, KNOWN[i]) or KNOWN[i]
-end
-
--- L2 and L1 are busy where DRAM is: without it nothing says which of them decides.
-local DRAM, L1 = 1, 3
-local BUSY = formula.given(UNIT, formula.from(PERCENT, number(ncu.LOW)))
-local HIDDEN = formula.unless(formula.unless(formula.above(BUSY, number(DRAM)),
-  formula.above(BUSY, number(L1))), path "throughput.dram")
-
-local IMPOSSIBLE = formula.above(PERCENT, number(MOST))
-local IDLE = formula.given(formula.above(number(ncu.LOW), PERCENT), COMPLETE)
-
--- The class as a number, an index of ncu.names.
-ncu.formula = formula.first {
-  formula.unless(formula.unless(BUSY, HIDDEN), IMPOSSIBLE),
-  formula.given(number(LATENCY), IDLE), number(UNKNOWN) }
-
-
--- Formulas are worked out from a launch.
-local function source_of(launch)
-  return { path = function(_, name) return launch.throughput[field_at[name]] end }
-end
-
-
--- Which parts are not known, and why: of some the bytes are, but not what they are held to.
-local function missing(launch, value)
-  local unmeasured, peakless, bytes = {}, {}, launch.bytes or {}
-  for i, part in ipairs(PARTS) do
-    if not value(KNOWN[i]) then
+-- Which parts are not known, and why: of some the bytes are, but not what they are held to; "" for
+-- none.
+local function missing(throughput, bytes)
+  local unmeasured, peakless, said = {}, {}, {}
+  for _, part in ipairs(PARTS) do
+    if not is_known(throughput, part) then
       local list = bytes[part[2][1]] and peakless or unmeasured
       list[#list + 1] = part[1]
     end
   end
-  local said = {}
   if #unmeasured > 0 then said[1] = table.concat(unmeasured, ", ") .. " not measured" end
   if #peakless > 0 then
     said[#said + 1] = ("peak of %s not known"):format(table.concat(peakless, ", "))
@@ -229,34 +173,32 @@ local function missing(launch, value)
 end
 
 
--- Why the class of a launch is not known. value: what a formula comes to.
-local function unknown(launch, value, numbers)
-  if not numbers.percent and not next(launch.bytes or {}) then
-    return "no throughput was measured"
+-- Why nothing is said of the unit that decides; nil where it is. L2 and L1 are busy where DRAM is:
+-- without it nothing says which of them decides.
+local function doubt(throughput, bytes, unit, percent)
+  if not percent and not next(bytes) then return "no throughput was measured" end
+  if percent and percent > MOST then
+    return ("%s at %.0f %% of its peak cannot be"):format(unit, percent)
+  elseif percent and percent >= ncu.LOW then
+    local hidden = (unit == "L2" or unit == "L1") and not throughput.dram
+    return hidden and (bytes.dram and "peak of DRAM not known" or "DRAM not measured") or nil
   end
-  if value(IMPOSSIBLE) then
-    return ("%s at %.0f %% of its peak cannot be"):format(numbers.unit, numbers.percent)
-  end
-  if value(HIDDEN) then
-    return launch.bytes and launch.bytes.dram and "peak of DRAM not known" or "DRAM not measured"
-  end
-  return missing(launch, value)
+  local why = missing(throughput, bytes)
+  return why ~= "" and why or nil
 end
 
 
 -- See ncu.bound.
 local function bound(launch)
-  local source, worked_out = source_of(launch), {}
-  local function value(tree) return formula.value(tree, source, worked_out) end
-  local class, which = NAMES[value(ncu.formula)], value(UNIT)
-  local numbers = { unit = NAMES[which], percent = value(PERCENT), waves = launch.waves,
-    low = ncu.LOW }
-  if class == "unknown" then return class, unknown(launch, value, numbers), numbers end
-  local said = ("%s %.1f %% of its peak"):format(numbers.unit, numbers.percent)
-  if class ~= "latency" then return class, said, numbers end
+  local unit, percent = deciding(launch.throughput)
+  local numbers = { unit = unit, percent = percent, waves = launch.waves, low = ncu.LOW }
+  local why = doubt(launch.throughput, launch.bytes or {}, unit, percent)
+  if why then return "unknown", why, numbers end
+  local said = ("%s %.1f %% of its peak"):format(unit, percent)
+  if percent >= ncu.LOW then return unit, said, numbers end
   local small = launch.waves and launch.waves < ncu.FULL_WAVE
     and ("; the grid is %.2f of a wave"):format(launch.waves) or ""
-  return class, ("no unit at %d %%, at most %s%s"):format(ncu.LOW, said, small), numbers
+  return "latency", ("no unit at %d %%, at most %s%s"):format(ncu.LOW, said, small), numbers
 end
 
 

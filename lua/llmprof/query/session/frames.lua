@@ -252,7 +252,6 @@ local function figures()
     { "intensity", "number", nil, path "intensity.dram" },
     { "registers", "integer", nil, path "registers" },
     { "waves", "number", nil, path "waves" },
-    { "bound number", "integer", nil, ncu.formula },
   }
 end
 
@@ -275,11 +274,16 @@ local function stages_of(found, source)
 end
 
 
--- The class of ncu.formula by its name.
-local function add_bound(frame)
-  local groups, values = check(frame:group { by = { "bound number" }, columns = {} }), {}
-  for i = 1, #groups do values[i] = ncu.names[groups:get(i, "bound number")] end
-  check(frame:extend({ "bound number" }, #groups,
+-- What bounds each launch, by its `id`.
+local function add_bound(found)
+  local of, values = {}, {}
+  for _, field in ipairs(ncu.throughputs) do of[field] = found:values("throughput." .. field) end
+  for row = 1, #found do
+    local throughput = {}
+    for field, percents in pairs(of) do throughput[field] = percents[row] or nil end
+    values[row] = ncu.bound { throughput = throughput }
+  end
+  check(found.frame:extend({ "id" }, #found,
     { { name = "bound", type = "string", values = values } }))
 end
 
@@ -294,7 +298,7 @@ function frames.counters(source)
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
       steps = found:steps(figure[4]) })
   end
-  add_bound(found.frame)
+  add_bound(found)
   return query.wrap(check(found.frame:select(names)), shown)
 end
 

@@ -1,5 +1,4 @@
 -- The rules by which figures are made of metrics, one at a time.
-local launches = require "tests.lua.support.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local records = require "tests.lua.support.records"
 
@@ -282,18 +281,6 @@ describe("llmprof.nvidia.ncu", function()
     assert.same({ "unknown", "DRAM at 230 % of its peak cannot be" },
       answer { dram = 230, memory = 90, sm = 90 })
     assert.equal("DRAM", answer({ dram = 102 })[1])
-  end)
-
-  it("has the same class as a formula over columns", function()
-    local cases = { { dram = 87 }, { dram = 12, tensor = 5 }, { sm = 10, memory = 20 }, {},
-      { l2 = 90, sm = 20 }, { dram = 230 }, { sm = 90, memory = 20 }, { memory = 91, sm = 10 } }
-    local list = {}
-    for i, throughput in ipairs(cases) do list[i] = { kernel = "f", throughput = throughput } end
-    local found = launches(list)
-    found.frame:compute { name = "class", type = "integer", steps = found:steps(ncu.formula) }
-    for i, throughput in ipairs(cases) do
-      assert.equal(answer(throughput)[1], ncu.names[found.frame:get(i, "class")])
-    end
   end)
 
   it("says which units a sum may be of that were not measured", function()
