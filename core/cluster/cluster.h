@@ -37,9 +37,9 @@ bool llmprof_cluster_receive(llmprof_cluster *cluster, size_t from,
                              llmprof_error *err);
 
 /* Wait for all processes, then end MPI; nothing can be sent any more. Launchers
- * send SIGTERM when a process of the job fails. Once all have met, that can only
- * be the first one, which says what is wrong; the others ignore the signal from
- * then on and end as they would. */
+ * send SIGTERM when a process of the job fails. Once all have met, that can
+ * only be the first one, which says what is wrong; the others ignore the signal
+ * from then on and end as they would. */
 bool llmprof_cluster_finish(llmprof_cluster *cluster, int64_t wait_ms,
                             llmprof_error *err);
 
