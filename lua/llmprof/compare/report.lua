@@ -180,9 +180,13 @@ local function counts_by_status(rows)
 end
 
 
+local BEFORE_UNIT = "\u{a0}%%" -- no line ends there
+
 local function prose(paragraph, options)
   if not tables.format(options.format).terminal then return paragraph .. "\n" end
-  return table.concat(text.wrap(paragraph, math.min(options.columns or WIDTH, WIDTH)), "\n") .. "\n"
+  local lines = text.wrap(paragraph:gsub(" %%", BEFORE_UNIT), math.min(options.columns or WIDTH,
+    WIDTH))
+  return table.concat(lines, "\n"):gsub(BEFORE_UNIT, " %%") .. "\n"
 end
 
 
@@ -244,8 +248,7 @@ end
 -- width of the terminal, or nil).
 function report.text(made, options)
   if options.format == "md" then return to_markdown(made, options) end
-  local lines = text.wrap(text.clean(headline(made)), math.min(options.columns or WIDTH, WIDTH))
-  local pieces = { table.concat(lines, "\n") .. "\n" }
+  local pieces = { prose(text.clean(headline(made)), options) }
   for _, note in ipairs(made.notes) do pieces[#pieces + 1] = prose(text.clean(note), options) end
   for _, section in ipairs(sections) do
     local body = section_text(section, made, options)

@@ -37,6 +37,13 @@ describe("llmprof.compare.report", function()
     assert.same({ "1", "2", "2" }, { shown(1), shown(5), shown(0) })
   end)
 
+  it("keeps a number and its unit on one line", function()
+    for columns = 20, 60 do
+      local said = report.text(made, { format = "table", rows = 1, columns = columns })
+      assert.is_nil(said:find "%d\n%%")
+    end
+  end)
+
   it("makes an object of every row", function()
     local object = report.object(made)
     assert.equal('{"label":"decode","before":11.0,"after":21.0,"unit":"ms","difference":10.0,"shar'
