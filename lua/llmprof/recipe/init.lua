@@ -288,7 +288,10 @@ end
 -- { "stages", "decode", "children" }; of as much of the path as is written there, nil when that
 -- is nothing.
 function recipe.line_of(source, path)
-  local text = "\n" .. source:gsub("%-%-[^\n]*", function(comment) return (" "):rep(#comment) end)
+  local function blank(comment) return (" "):rep(#comment) end
+  local function hide(mark, inside) return mark .. inside:gsub("%-%-", "\0\0") .. mark end
+  local text = "\n" .. source:gsub("([\"'])([^\n]-)%1", hide):gsub("%-%-[^\n]*", blank)
+    :gsub("\0\0", "--")
   local returned = 1
   for at in text:gmatch "\n()return%f[^%w_]" do returned = at end
   local found = place_of(text, path, returned) or place_of(text, path, 1)

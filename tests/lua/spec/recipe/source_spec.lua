@@ -59,6 +59,12 @@ describe("the line of a field", function()
     assert.equal(2, recipe.line_of(text, { "stagse" }))
   end)
 
+  it("is found behind a text with -- in it", function()
+    local text = 'return llm.recipe {\n name = "a--b", options = { ["x"] = { "-- no" } }, bad = 1,\n}\n'
+    assert.equal(2, recipe.line_of(text, { "bad" }))
+    assert.equal(2, recipe.line_of(text .. "-- don't, bad = 1\n", { "bad" }))
+  end)
+
   it("is found in every recipe that ships", function()
     for _, name in ipairs { "deepseek_ocr", "alt_llm", "toy_llm" } do
       local text = assert(fs.read("recipes/" .. name .. ".lua"))
