@@ -23,7 +23,8 @@ end
 -- What another process sent. One of another llmprof is refused.
 local function receive(own, from, patience)
   local bytes = check(own.line:receive(from, patience))
-  local ok, message = pcall(process_pool.unpack, bytes)
+  local ok, message = errors.call(process_pool.unpack, bytes)
+  if not ok and not message.bug then error(message, 0) end -- memory ran out, or a signal came
   if not ok or type(message) ~= "table" or message.llmprof ~= version.version then
     errors.raise("failed", ("what process %d sent cannot be read"):format(from),
       { hint = "let all processes be of the same llmprof" })

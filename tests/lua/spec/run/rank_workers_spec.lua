@@ -2,6 +2,8 @@
 -- job whose processes are coroutines.
 local rank_workers = require "llmprof.run.rank_workers"
 local errors = require "llmprof.process.errors"
+local failure = require "llmprof.error"
+local process_pool = require "llmprof.process.pool"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.serving.ranks"
 
@@ -119,6 +121,16 @@ describe("a job", function()
       assert.equal(1200, #list[5].made.collectives)
       for rank = 1, size - 1 do assert.is_nil(results[rank][1]) end
     end
+  end)
+
+  it("says it where memory does not hold what was sent", function()
+    local unpack = process_pool.unpack
+    process_pool.unpack = function() error(failure.nomem(), 0) end
+    local line = { receive = function() return "bytes" end }
+    local ok, err = pcall(rank_workers.run, { rank = 1, size = 2, line = line })
+    process_pool.unpack = unpack
+    assert.is_false(ok)
+    assert.equal("nomem", err.code)
   end)
 
   it("ends everywhere when there is nothing to do, with the reason in one", function()
