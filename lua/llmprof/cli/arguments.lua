@@ -11,7 +11,6 @@ local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local recipe = lazy "llmprof.recipe"
 local reports = lazy "llmprof.run.reports"
-local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = lazy "llmprof.recipe.user"
 
@@ -117,19 +116,25 @@ function argument.open_run(word, root)
 end
 
 
--- Make the report of a file, and print its digest and where the page is by say(...).
-function argument.report(path, say)
+-- What prints on standard output and on standard error.
+local PRINTERS = { out.write, out.warn }
+
+
+-- Make the report of a file, and print its digest and where the page is. fd: 1, or 2 for standard
+-- error.
+function argument.report(path, fd)
   local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
     quiet = true }
-  argument.print_digest(made, results, made.root and made.id or made.dir, say)
+  argument.print_digest(made, results, made.root and made.id or made.dir, fd)
 end
 
 
 -- name: what commands call the run.
-function argument.print_digest(run, results, name, say)
+function argument.print_digest(run, results, name, fd)
+  local say = PRINTERS[fd]
   say((digest.render("text", results,
     { id = run.id, dir = run.dir, name = process.shown { name } }, 1 << 20,
-    sys.isatty(1) and sys.columns() or nil)))
+    out.columns(fd))))
   say("page: ", text.clean(run:path(layout.reports.page)), "\n")
 end
 

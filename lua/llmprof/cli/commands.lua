@@ -1,7 +1,6 @@
 -- The subcommands: files of lua/llmprof/cli/commands, which llmprof.cli explains.
 local files = require "llmprof.io.files"
 local options = require "llmprof.cli.options"
-local sys = require "llmprof.sys"
 local out = require "llmprof.io.output"
 
 local commands = {}
@@ -83,7 +82,7 @@ end
 
 -- Text for standard output, at the width of a terminal if that is one.
 function commands.fit(said)
-  return out.wrap(said, sys.isatty(1) and sys.columns() or nil)
+  return out.wrap(said, out.columns(1))
 end
 
 

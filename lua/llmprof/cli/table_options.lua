@@ -2,7 +2,6 @@
 local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
-local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
@@ -58,7 +57,7 @@ local function complete(given, options)
   end
   options = options or {}
   options.safe = given.safe
-  options.columns = not (given.output or given.wide) and sys.isatty(1) and sys.columns() or nil
+  options.columns = not (given.output or given.wide) and out.columns(1) or nil
   return options
 end
 

@@ -125,6 +125,10 @@ end
 
 -- ---- a terminal ----
 
+-- How wide the terminal is that a descriptor leads to, in columns; nil where it leads to none.
+function out.columns(fd) return sys.isatty(fd) and sys.columns() or nil end
+
+
 -- What a person sees while something runs: a line per step, plain where the
 -- output is no terminal or NO_COLOR is set.
 
@@ -161,7 +165,7 @@ end
 -- the command says so.
 function out.terminal(stream, fd, name)
   local plain = is_plain(fd)
-  local self = { columns = fd and sys.isatty(fd) and sys.columns() or nil, plain = plain }
+  local self = { columns = fd and out.columns(fd), plain = plain }
 
   local function send(...)
     local written, message = stream:write(...)

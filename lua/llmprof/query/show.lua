@@ -3,7 +3,7 @@ local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local group = require "llmprof.query.group"
 local lists = require "llmprof.tables.lists"
-local sys = require "llmprof.sys"
+local out = require "llmprof.io.output"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
@@ -120,7 +120,7 @@ function show.table(given)
     list[#list + 1] = column
   end
   local shown = tables.render("table", list, rows, {
-    columns = sys.isatty(1) and sys.columns() or nil,
+    columns = out.columns(1),
     more = "select(...) picks columns, save(file) writes all." })
   local total, more = #given.frame, #given.frame - limit
   return more <= 0 and shown or shown .. ("… %s more of %s rows; show(n) prints more, save(file) "
@@ -205,8 +205,7 @@ local check = errors.check
 
 
 local function width_of(label)
-  local all = sys.isatty(1) and sys.columns() or WIDTH
-  return math.max(all - label - 2, 16)
+  return math.max((out.columns(1) or WIDTH) - label - 2, 16)
 end
 
 

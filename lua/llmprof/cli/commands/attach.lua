@@ -388,7 +388,7 @@ function command.run(given, words)
   local all = folder.path .. "/all"
   if collector.gather(recorded, all) == 0 then errors.raise("nothing", "nothing was recorded") end
   errors.check(fs.rename(all, given.output))
-  if not given["no-report"] then argument.report(given.output, out.write) end
+  if not given["no-report"] then argument.report(given.output, 1) end
   return 0
 end
 

@@ -148,7 +148,7 @@ end
 -- The report, where it is asked for; else how to have it.
 local function tell_more(given)
   if given.report then
-    local made, err = errors.call(argument.report, given.output, out.warn)
+    local made, err = errors.call(argument.report, given.output, 2)
     if made then return end
     if err.bug or err.kind == "interrupted" then error(err, 0) end
     out.complain("the report failed: " .. err.message)

@@ -88,7 +88,7 @@ end
 
 local function print_text(list, given)
   local options = { format = given.format, rows = given.rows,
-    columns = out.terminal(io.stdout, 1).columns }
+    columns = out.columns(1) }
   for i, made in ipairs(list) do
     if i > 1 then out.write "\n" end
     out.write(report.text(made, options))

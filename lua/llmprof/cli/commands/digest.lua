@@ -6,7 +6,6 @@ local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
 local argument = lazy "llmprof.cli.arguments"
-local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
 
@@ -35,7 +34,7 @@ function command.run(given, asked)
   local name = is_named and word or run.dir
   local named = { id = run.id, dir = run.dir, name = process.shown { name } }
   local made, least = digest.render(given.format, results, named, given.bytes,
-    sys.isatty(1) and sys.columns() or nil)
+    out.columns(1))
   if not made then
     errors.raise("usage", ("--bytes %d: the shortest digest of this run takes %s"):format(
       given.bytes, text.count(least)))

@@ -6,7 +6,6 @@ local fs = require "llmprof.fs"
 local generators = lazy "llmprof.analysis.serving.generators"
 local handed = lazy "llmprof.trace.handed"
 local nsys = lazy "llmprof.nvidia.nsys"
-local out = require "llmprof.io.output"
 local recipe = lazy "llmprof.recipe"
 local reports = lazy "llmprof.run.reports"
 local user = require "llmprof.recipe.user"
@@ -71,7 +70,7 @@ function command.run(given, words)
     verbose = given.verbose }
   if not given.quiet then
     argument.print_digest(run, results, run.root and run.root == user.root() and run.id or run.dir,
-      out.write)
+      1)
   end
   return left_out > 0 and given.strict and errors.status.failed or 0, true
 end

@@ -121,7 +121,7 @@ end
 
 local function finish(list, made, folder, argv)
   local found = sweep.rows(list)
-  out.write("\n", sweep.text(found, out.terminal(io.stdout, 1).columns))
+  out.write("\n", sweep.text(found, out.columns(1)))
   errors.check(fs.write(folder .. "/sweep.md",
     sweep.markdown(found, made.name, process.shown(argv))))
   errors.check(fs.write(folder .. "/sweep.json", sweep.json(found)))

@@ -7,7 +7,7 @@ local nearest = require "llmprof.tables.keys"
 local plain = require "llmprof.report.plain"
 local query = require "llmprof.query"
 local reference = require "llmprof.query.reference"
-local sys = require "llmprof.sys"
+local out = require "llmprof.io.output"
 local tables = require "llmprof.tables"
 
 local help = {}
@@ -301,8 +301,7 @@ local function list_table(titles, rows)
   for i, title in ipairs(titles) do declared[i] = { key = i, title = title, type = "text" } end
   for i, row in ipairs(rows) do list[i] = row end
   declared[#declared].wraps = true
-  return tables.render("table", declared, list,
-    { columns = sys.isatty(1) and sys.columns() or nil })
+  return tables.render("table", declared, list, { columns = out.columns(1) })
 end
 
 

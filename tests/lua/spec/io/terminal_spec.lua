@@ -42,6 +42,13 @@ describe("llmprof.io.output", function()
     return text()
   end
 
+  it("is as wide as the terminal that a stream leads to", function()
+    with_terminal(80, {}, function()
+      sys.isatty = function(fd) return fd == 2 end
+      assert.same({ [2] = 80 }, { output.columns(1), output.columns(2) })
+    end)
+  end)
+
   it("styles and replaces lines on a terminal", function()
     assert.equal("\r\27[Ka statu…\r\27[K\27[31mx\27[0m\27[1my\27[0m\n", written(9, {}))
     assert.equal(written(9, {}), written(9, { NO_COLOR = "", TERM = "xterm" }))
