@@ -1,6 +1,6 @@
 -- What load generators say of a run: the results that they write and the tables that they
 -- print, as the `load` of docs/metrics.schema.json. Known are `vllm bench serve`, SGLang's
--- bench_serving, GenAI-Perf and AIPerf, and llmperf.
+-- bench_serving, GenAI-Perf and AIPerf.
 local engines = require "llmprof.engines"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -215,89 +215,15 @@ local function of_nvidia_table(body)
 end
 
 
--- ---- llmperf ----
-
--- Its "inter token latency" holds the first token's, too: it is no TPOT.
-
-local function llmperf_load(get, times)
-  local completed = integer(get "num_completed_requests")
-  local failed = integer(get "number_errors")
-  local per_minute = positive(get "num_completed_requests_per_min")
-  local made = { kind = "command", generator = "llmperf", completed = completed, failed = failed,
-    requests = completed and failed and completed + failed or nil,
-    completed_per_s = per_minute and per_minute / 60,
-    tokens_per_s = positive(get "mean_output_throughput_token_per_s") }
-  for key, name in pairs { ttft = "ttft_s", answer = "end_to_end_latency_s" } do
-    made[key] = distribution(completed, 1e3, function(of) return times(name, of) end)
-  end
-  return made
-end
-
-
-local function of_llmperf(said)
-  if not positive(said.results_num_completed_requests) then return nil end
-  return llmperf_load(function(key) return said["results_" .. key] end, function(name, of)
-    local part = of:find "^p%d" and "quantiles_" .. of or of == "std" and "stddev" or of
-    return said[("results_%s_%s"):format(name, part)]
-  end)
-end
-
-
-local function of_llmperf_requests(said)
-  local list, failed = json.list {}, 0
-  for _, one in ipairs(said) do
-    if type(one) ~= "table" or one.end_to_end_latency_s == nil then return nil end
-    local ttft, total = positive(one.ttft_s), positive(one.end_to_end_latency_s)
-    local tokens, prompt = integer(one.number_output_tokens), integer(one.number_input_tokens)
-    if one.error_code ~= nil and one.error_code ~= json.null then
-      failed = failed + 1
-    elseif ttft and total and total >= ttft and tokens and tokens > 0 then
-      list[#list + 1] = { ttft_ms = ttft * 1e3, ms = total * 1e3, tokens = tokens,
-        tpot_ms = tokens > 1 and (total - ttft) * 1e3 / (tokens - 1) or nil,
-        prompt_tokens = prompt and prompt > 0 and prompt or nil }
-    end
-  end
-  if #list == 0 then return nil end
-  return { kind = "command", generator = "llmperf", completed = #list, failed = failed,
-    requests = #list + failed }, list
-end
-
-
-local LLMPERF = { ["Number Of Completed Requests"] = "num_completed_requests",
-  ["Number Of Errored Requests"] = "number_errors",
-  ["Completed Requests Per Minute"] = "num_completed_requests_per_min",
-  ["Overall Output Throughput"] = "mean_output_throughput_token_per_s" }
-
-local function of_llmperf_table(body)
-  local values, parts, part = {}, {}, nil
-  for line in body:gmatch "[^\n]+" do
-    local label, value = line:match "^([%a ]+): ([%d.e+-]+)%s*$"
-    local name, under = line:match "^%s+(%w+) = ([%d.e+-]+)%s*$"
-    part = line:match "^([%l_]+)%s*$" or part
-    if name and part then
-      parts[part .. " " .. name] = tonumber(under)
-    elseif LLMPERF[label or ""] then
-      values[LLMPERF[label]] = tonumber(value)
-    end
-  end
-  if not values.num_completed_requests then return nil end
-  return llmperf_load(function(key) return values[key] end, function(which, of)
-    return parts[which .. " " .. (of == "std" and "stddev" or of)]
-  end)
-end
-
-
 -- ---- files ----
 
 -- Words of the head of a JSON file, one of which each of these writes.
-local IN_JSON = { '"request_throughput"', '"time_to_first_token"', '"request_latency"',
-  '"results_num_completed_requests"', '"results_ttft_s', '"end_to_end_latency_s"' }
+local IN_JSON = { '"request_throughput"', '"time_to_first_token"', '"request_latency"' }
 
 -- What begins the tables in a log, and what reads one.
 local TABLES = {
   { "= Serving Benchmark Result =", of_serving_table },
   { "| LLM Metrics", of_nvidia_table },
-  { "Results for token benchmark for", of_llmperf_table },
 }
 
 local DIFFERENT = "%d results of load generators in it: keep that of the traced run"
@@ -343,7 +269,7 @@ end
 local function of_json(body)
   local said, why = read_json(body)
   if type(said) ~= "table" then return nil, nil, why or UNREAD end
-  for _, read in ipairs { of_serving, of_nvidia, of_llmperf, of_llmperf_requests } do
+  for _, read in ipairs { of_serving, of_nvidia } do
     local load, requests = read(said)
     if load then return load, requests end
   end

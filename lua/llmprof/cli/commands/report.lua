@@ -19,7 +19,7 @@ recording of `llmprof collect` (.spool), a trace of torch.profiler (.json, .json
 profile of JAX (.xplane.pb); of a FOLDER all its traces, one for each rank. What lies next
 to it or is named is joined: a raw page of ncu (.csv), metrics.json, operators.json, collapsed
 stacks, the log of a vLLM or SGLang server (.log), and what a load generator printed or wrote
-(vllm bench serve, SGLang's bench_serving, GenAI-Perf, AIPerf, llmperf). No recipe is
+(vllm bench serve, SGLang's bench_serving, GenAI-Perf, AIPerf). No recipe is
 needed: stages are the engine's steps, the outermost ranges, the modules that XLA ran, or
 prefill and decode as they can be inferred. What a format cannot tell is absent, and said.
 

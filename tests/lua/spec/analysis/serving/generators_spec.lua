@@ -27,7 +27,6 @@ describe("llmprof.analysis.serving.generators", function()
       said "sglang.log")
     assert.same({ "GenAI-Perf", 98, false, 520.87, 16.26, false, 1.86, 1499.2 },
       said "genai_perf.txt")
-    assert.same({ "llmperf", 20, 1, 311.25, 161.0, false, false, 3200.0 }, said "llmperf.log")
   end)
 
   it("reads results", function()
@@ -36,9 +35,6 @@ describe("llmprof.analysis.serving.generators", function()
       said "sglang.jsonl")
     assert.same({ "GenAI-Perf", 120, false, 520.0, 16.0, 20.8, 1.9, 1500.0 },
       said "genai_perf.json")
-    assert.same({ "llmperf", 20, 1, 311.25, 161.0, false, false, 161.0 }, said "llmperf.json")
-    assert.same({ "llmperf", 1, 1, false, 100.0, false, 20.805, 3200.0 },
-      said "llmperf_requests.json")
   end)
 
   it("knows nothing of other files", function()
