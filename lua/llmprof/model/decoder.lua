@@ -62,9 +62,7 @@ decoder.FIELDS = {
   v_head_dim = { "whole", 0 },
 }
 
-for _, more in ipairs { mixers.FIELDS, mixers.ALTUP_FIELDS } do
-  for name, field in pairs(more) do decoder.FIELDS[name] = field end
-end
+for name, field in pairs(mixers.FIELDS) do decoder.FIELDS[name] = field end
 
 
 -- ---- layers ----
@@ -120,13 +118,6 @@ end
 
 local function attention_layers(d)
   return d.mixers.full_attention + d.mixers.sliding_attention + d.mixers.chunked_attention
-end
-
-
--- Layers that keep keys and values of their own: the last ones may use those of
--- layers before them.
-local function caching_layers(d)
-  return math.max(attention_layers(d) - d.num_kv_shared_layers, 0)
 end
 
 
@@ -204,15 +195,11 @@ local function add_latent_attention(list, d)
 end
 
 
--- Keys and values: of the layers that have their own, and what the checkpoint
--- holds for the others.
+-- Keys and values.
 local function add_keys(list, d, width, source)
   for i = 1, 2 do
-    local bias = d.qkv_bias and (i == 2 or d.k_bias)
-    list.add("projections", d.hidden_size, width, caching_layers(d),
-      { bias = bias, format = "projections", source = source })
-    list.add("projections", d.hidden_size, width, attention_layers(d) - caching_layers(d),
-      { bias = bias, unused = true })
+    list.add("projections", d.hidden_size, width, attention_layers(d),
+      { bias = d.qkv_bias and (i == 2 or d.k_bias), format = "projections", source = source })
   end
 end
 
@@ -279,7 +266,6 @@ local function layer_products(d)
   mixers.add(list, d)
   add_network(list, d, "mlp", d.intermediate_size, d.networks.dense)
   add_experts(list, d)
-  mixers.add_altup(list, d)
   list.add("norms", norm, d.hidden_size, d.num_hidden_layers * d.norms_per_layer + 1,
     { vectors = true })
   return list
@@ -304,7 +290,6 @@ function decoder.parameters(d)
   local head = cost.weights(lm_head(d))
   local embedding = d.tie_word_embeddings and 0 or d.vocab_size * d.hidden_size
   local tables = d.learned_positions * d.hidden_size
-    + d.vocab_size_per_layer_input * mixers.embedding_width(d)
   return { total = total + head + embedding + tables,
     active = math.floor(active + head + 0.5) }
 end
@@ -331,8 +316,7 @@ end
 
 -- Numbers that a token takes from tables.
 local function embedding_width(d)
-  local positions = d.learned_positions > 0 and d.hidden_size or 0
-  return d.hidden_size + positions + mixers.embedding_width(d)
+  return d.hidden_size + (d.learned_positions > 0 and d.hidden_size or 0)
 end
 
 
@@ -399,7 +383,7 @@ function decoder.prefill(sum, d, work)
     "embeddings")
   sum:attention("attention", prefill_pairs(d, n) * batch, pair_widths(d))
   add_cross_pairs(sum, d, n * batch, batch, true)
-  sum:kv(0, n * batch * caching_layers(d) * cache_width(d))
+  sum:kv(0, n * batch * attention_layers(d) * cache_width(d))
 end
 
 
@@ -451,7 +435,7 @@ function decoder.decode(sum, d, work)
   local reads = cached_reads(d, work.context, steps)
   sum:attention("attention", (reads + steps * attention_layers(d)) * batch, pair_widths(d))
   add_cross_pairs(sum, d, steps * batch, batch, false)
-  sum:kv(reads * batch * cache_width(d), steps * caching_layers(d) * batch * cache_width(d))
+  sum:kv(reads * batch * cache_width(d), steps * attention_layers(d) * batch * cache_width(d))
 end
 
 

@@ -233,27 +233,6 @@ known.nemotron_h = { set = { norms_per_layer = 1, gated = false },
 
 -- ---- others ----
 
--- One value, or one per layer of which all are the same.
-local function uniform(value, bad)
-  if type(value) ~= "table" then return value end
-  for _, entry in ipairs(value) do
-    if entry ~= value[1] then bad("intermediate_size", "layers differ") end
-  end
-  return value[1]
-end
-
-
-known.gemma3n_text = { default = { tie_word_embeddings = true },
-  set = { norms_per_layer = 4, qk_norm = true },
-  copy = { { "altup_num_inputs", "laurel_rank", "hidden_size_per_layer_input",
-    "vocab_size_per_layer_input", "num_kv_shared_layers", "layer_types", "sliding_window" } },
-  finish = function(made, value, bad)
-    made.intermediate_size = uniform(value "intermediate_size", bad)
-    made.layer_types = made.layer_types or per_layer(made.num_hidden_layers, function(i)
-      return (i + 1) % 5 == 0 and "full_attention" or "sliding_attention"
-    end)
-  end }
-
 known.whisper = {
   from = { hidden_size = "d_model", num_hidden_layers = "decoder_layers",
     num_attention_heads = "decoder_attention_heads", intermediate_size = "decoder_ffn_dim",

@@ -101,7 +101,7 @@ describe("a broken config.json", function()
 
   it("lists the families that are known", function()
     local known = "known: bamba, deepseek_v2, deepseek_v3, falcon_mamba, gemma, gemma2, "
-      .. "gemma3_text, gemma3n_text, glm, glm4, glm4_moe, glm4_moe_lite, gpt_oss, jamba, kimi_k2, "
+      .. "gemma3_text, glm, glm4, glm4_moe, glm4_moe_lite, gpt_oss, jamba, kimi_k2, "
       .. "llama, llama4_text, mamba, mamba2, mistral, mixtral, nemotron_h, phi, phi3, qwen2, "
       .. "qwen2_moe, qwen3, qwen3_moe, qwen3_next, whisper; others can be described in YAML "
       .. "(model.arch)"
