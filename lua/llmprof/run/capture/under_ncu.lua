@@ -153,20 +153,19 @@ end
 
 
 -- What is done with a line of ncu's: told to people, to the guard.
--- times gets when each launch was through, in seconds.
-local function follow(ctx, watch, times)
+local function follow(ctx, watch)
   local plan = ctx.state.plan
   local is_all = pass_counter(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
-  local wanted, what = plan and plan.expected,
+  local wanted, count, what = plan and plan.expected, 0,
     ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch"
   return function(line)
     local name, pid = ncu.launch_name(line), ncu.connected(line)
     if pid then watch:target(pid) end
     if not name then return end
-    times[#times + 1] = sys.monotonic() / 1e9
+    count = count + 1
     if is_all(name) then watch:satisfy() end
-    ctx.progress(wanted and ("launch %d of about %d"):format(#times, wanted)
-      or ("%s %d"):format(what, #times))
+    ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
+      or ("%s %d"):format(what, count))
   end
 end
 
@@ -183,15 +182,15 @@ local function profile(ctx, spec, given, began)
   fs.remove(ctx.run:path(files.report))
   local watch = supervise.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
     folder = ctx.run:path(files.workload), holds = true }
-  local times, read, said = {}, ncu.reader()
-  local followed = follow(ctx, watch, times)
+  local read, said = ncu.reader()
+  local followed = follow(ctx, watch)
   local result, lines = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
     folder = files.workload, log = files.log, command = files.command, grace = GRACE,
     timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
       read(line)
       followed(line)
     end })
-  said.why, said.times, said.wall, said.last_line = watch.why, times, result.wall, lines[#lines]
+  said.why, said.last_line = watch.why, lines[#lines]
   return said, result
 end
 
@@ -334,7 +333,6 @@ function under_ncu.capture(ctx)
     return false, failure_text(ctx, said, result)
   end
   note_end(ctx, said, result)
-  ncu_cost.learn(ctx, said)
   return ncu_cost.print_all(ctx)
 end
 
