@@ -489,9 +489,7 @@ end
 -- Note in the manifest that a file holds what is not to be handed on.
 function Run:keep_private(name)
   local list = self.manifest.private or json.list {}
-  for _, known in ipairs(list) do
-    if known == name then return end
-  end
+  if lists.has(list, name) then return end
   list[#list + 1] = name
   self.manifest.private = list
   self:save()
@@ -565,10 +563,8 @@ end
 
 -- One more of them, once.
 function Run:add_partial(line)
-  local lines = table.move(self.manifest.partial or {}, 1, #(self.manifest.partial or {}), 1, {})
-  for _, other in ipairs(lines) do
-    if other == line then return end
-  end
+  local lines = lists.first(self.manifest.partial or {})
+  if lists.has(lines, line) then return end
   lines[#lines + 1] = line
   self:set_partial(lines)
 end

@@ -1,5 +1,6 @@
 -- The subcommands: files of lua/llmprof/cli/commands, which llmprof.cli explains.
 local files = require "llmprof.io.files"
+local lists = require "llmprof.tables.lists"
 local options = require "llmprof.cli.options"
 local out = require "llmprof.io.output"
 
@@ -48,16 +49,7 @@ function commands.names()
 end
 
 
-function commands.has(name)
-  for _, known in ipairs(commands.names()) do
-    if known == name then return true end
-  end
-  return false
-end
-
-
--- Is there a line of it above?
-function commands.is_listed(name) return summaries[name] ~= nil end
+function commands.has(name) return lists.has(commands.names(), name) end
 
 
 function commands.load(name)
@@ -65,10 +57,10 @@ function commands.load(name)
 end
 
 
--- What a command is for; nil where help does not list it. One of $LLMPROF_HOME says it itself.
+-- What a command is for; false where help does not list it. One of $LLMPROF_HOME says it itself.
 function commands.summary(name)
   if summaries[name] == nil then return commands.load(name).summary end
-  return summaries[name] or nil
+  return summaries[name]
 end
 
 

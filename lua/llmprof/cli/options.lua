@@ -11,6 +11,7 @@
 -- Types: string (default), integer, list (comma separated). choices limits the
 -- values; values (a function) lists some for completion. many collects repeats.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 
 local options = {}
@@ -41,10 +42,7 @@ end
 
 
 local function check_choice(option, name, value)
-  if not option.choices then return end
-  for _, choice in ipairs(option.choices) do
-    if choice == value then return end
-  end
+  if not option.choices or lists.has(option.choices, value) then return end
   bad(("%s: '%s' is not one of %s%s"):format(name, value, table.concat(option.choices, ", "),
     nearest.suggestion(value, option.choices)))
 end

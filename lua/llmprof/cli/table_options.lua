@@ -116,12 +116,7 @@ function table_options.problem(name, said, fix)
 end
 
 
-function table_options.has_problem(list)
-  for _, check in ipairs(list) do
-    if check.level == "problem" then return true end
-  end
-  return false
-end
+function table_options.has_problem(list) return lists.find(list, "level", "problem") ~= nil end
 
 
 local function print_check_lines(list)

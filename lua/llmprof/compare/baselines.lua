@@ -9,6 +9,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local results_file = require "llmprof.bundle.results_file"
 
@@ -183,10 +184,8 @@ local function add(run, name, root)
       tostring(about.recipe), run.id, tostring(run.manifest.recipe)),
       { hint = "a baseline's runs are of the same thing" })
   end
-  for _, known in ipairs(baselines.runs(path)) do
-    if known == run.id then
-      errors.raise("usage", ("baseline '%s' has run %s already"):format(name, run.id))
-    end
+  if lists.has(baselines.runs(path), run.id) then
+    errors.raise("usage", ("baseline '%s' has run %s already"):format(name, run.id))
   end
   local target = ("%s/%s/%s"):format(path, MORE, run.id)
   local fresh = target .. ".new~"

@@ -15,6 +15,7 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local user = require "llmprof.recipe.user"
@@ -110,9 +111,7 @@ end
 
 
 local function check_choice(key, value, choices, where)
-  for _, choice in ipairs(choices) do
-    if choice == value then return end
-  end
+  if lists.has(choices, value) then return end
   local said = type(value) == "table" and "a table" or ("'%s'"):format(value)
   bad(("%s: %s: %s is not one of %s%s"):format(where, key, said,
     table.concat(choices, ", "), nearest.suggestion(tostring(value), choices)))

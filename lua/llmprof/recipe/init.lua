@@ -4,6 +4,7 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local range_name = require "llmprof.trace.nvtx_names"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -212,10 +213,8 @@ local function add_section(sections, names, seen, given)
   check_section(given)
   local name = given[1] or given.name or name_of(given.title)
   if seen[name] then bad({ "report", name, name }, ("section '%s' is named twice"):format(name)) end
-  for _, known in ipairs(given.title and defaults.report.choices or {}) do
-    if known == name then
-      bad({ "report", given.title }, ("section '%s' is one of llmprof's own"):format(name))
-    end
+  if given.title and lists.has(defaults.report.choices, name) then
+    bad({ "report", given.title }, ("section '%s' is one of llmprof's own"):format(name))
   end
   seen[name], names[#names + 1] = true, name
   sections[#sections + 1] = { name = name, title = given.title, columns = given.columns,

@@ -32,6 +32,15 @@ function lists.filtered(list, wanted)
 end
 
 
+-- Is a value among the entries?
+function lists.has(list, value)
+  for _, entry in ipairs(list) do
+    if entry == value then return true end
+  end
+  return false
+end
+
+
 -- The first entry of which a field is this; nil without one.
 function lists.find(list, name, value)
   for _, entry in ipairs(list) do

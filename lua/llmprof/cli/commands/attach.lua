@@ -100,12 +100,7 @@ local function wanted_by(word)
     end
   end
   check_process(pid)
-  return function(of)
-    for _, one in ipairs(process.of(pid)) do
-      if one.pid == of then return true end
-    end
-    return false
-  end
+  return function(of) return lists.find(process.of(pid), "pid", of) ~= nil end
 end
 
 

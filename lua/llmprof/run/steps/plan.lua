@@ -11,6 +11,7 @@ local recipe = require "llmprof.recipe"
 local layout = require "llmprof.bundle.layout"
 local metrics = require "llmprof.nvidia.metrics"
 local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local vendors = require "llmprof.nvidia.vendors"
 
@@ -91,11 +92,7 @@ end
 
 -- Is the domain of a stage among those of a list of nsys's, or one of none?
 local function has_domain(list, name)
-  local domain = range_name.split(name) or "default"
-  for _, one in ipairs(list) do
-    if one == domain then return true end
-  end
-  return false
+  return lists.has(list, range_name.split(name) or "default")
 end
 
 

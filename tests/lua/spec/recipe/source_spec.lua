@@ -60,7 +60,7 @@ describe("the line of a field", function()
   end)
 
   it("is found behind a text with -- in it", function()
-    local text = 'return llm.recipe {\n name = "a--b", options = { ["x"] = { "-- no" } }, bad = 1,\n}\n'
+    local text = 'return llm.recipe {\n name = "a--b", options = { { "-- no" } }, bad = 1,\n}\n'
     assert.equal(2, recipe.line_of(text, { "bad" }))
     assert.equal(2, recipe.line_of(text .. "-- don't, bad = 1\n", { "bad" }))
   end)
