@@ -205,10 +205,7 @@ end
 
 -- ---- finding ----
 
-local function file_at(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "file" and path or nil
-end
+local function file_at(path) return files.is_file(path) and path or nil end
 
 
 -- The path of a file of a bundle ("results", "timeline") below a folder; nil when it

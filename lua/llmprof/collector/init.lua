@@ -35,8 +35,7 @@ end
 function collector.list(folder)
   local list = {}
   for _, name in ipairs(files.list(folder)) do
-    local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
-    if info and info.type == "file" then
+    if name:sub(-#SUFFIX) == SUFFIX and files.is_file(folder .. "/" .. name) then
       local pid, start = name:match "^(%d+)-(%d+)"
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
     end

@@ -8,6 +8,7 @@ local process = require "llmprof.process.child"
 local config = require "llmprof.recipe.config"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local interrupt = require "llmprof.interrupt"
 local kernels = require "llmprof.analysis.kernels.table"
@@ -81,15 +82,9 @@ end
 
 -- ---- a folder with results.json ----
 
-local function is_file(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "file"
-end
-
-
 -- What load(path) gives of a file, or nil where there is none.
 local function load_file(path, load)
-  if not is_file(path) then return nil end
+  if not files.is_file(path) then return nil end
   return errors.check(load(path))
 end
 
@@ -239,12 +234,6 @@ local function not_found(word, root)
 end
 
 
-local function is_folder(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "directory"
-end
-
-
 -- analyse(path): results of a bare trace.
 local function open_one(word, root, analyse)
   local chosen = word:match "^baseline:(.*)$"
@@ -252,10 +241,10 @@ local function open_one(word, root, analyse)
     return from_baseline(baselines.must_find(chosen, root), chosen, root)
   elseif word == "" then
     not_found(word, root)
-  elseif is_file(word) then
+  elseif files.is_file(word) then
     return of_runs("trace", word,
       { { name = word, results = analyse(word), plain = {}, trace = word } })
-  elseif is_folder(word) then
+  elseif files.is_folder(word) then
     local is_ours = layout.find(word, "results") or layout.find(word, "manifest")
     return from_folder("run", is_ours and word or reports.of({ word }).dir, word, root)
   elseif layout.find(root .. "/" .. word, "manifest") then
@@ -269,7 +258,7 @@ end
 
 -- Is a word with commas in it one thing nevertheless?
 local function is_whole(word)
-  return not word:find(",", 1, true) or is_file(word) or is_folder(word)
+  return not word:find(",", 1, true) or files.is_file(word) or files.is_folder(word)
 end
 
 
@@ -301,7 +290,7 @@ local function traces_of(words)
   local list, seen = {}, {}
   for _, word in ipairs(words) do
     for _, piece in ipairs(pieces_of(word)) do
-      if not seen[piece] and not piece:find "^baseline:" and is_file(piece) then
+      if not seen[piece] and not piece:find "^baseline:" and files.is_file(piece) then
         seen[piece], list[#list + 1] = true, piece
       end
     end
@@ -327,7 +316,7 @@ end
 function side.events(one)
   local run = one.runs[1]
   local path = (run.folder or reports.of({ run.trace }).dir) .. "/" .. layout.events
-  return is_file(path) and errors.check(fs.read(path)) or nil
+  return files.is_file(path) and errors.check(fs.read(path)) or nil
 end
 
 

@@ -38,6 +38,10 @@ local function exists(path, type)
 end
 
 
+function files.is_file(path) return exists(path, "file") end
+function files.is_folder(path) return exists(path, "directory") end
+
+
 -- ---- places ----
 
 local function home()
@@ -171,7 +175,7 @@ end
 -- file of that name.
 function files.read_path(path)
   if path == "" then return nil, "an empty file name" end
-  if files.built_in(path) or exists(path, "file") then return read(path) end
+  if files.built_in(path) or files.is_file(path) then return read(path) end
   if fs.stat(path) then return nil, path .. ": not a file" end
   return files.read(path)
 end
@@ -194,7 +198,7 @@ local function unpack(name, parent, folder)
   if made then made, message = fs.rename(fresh, folder) end
   fs.remove_tree(making)
   lock:close()
-  if not made and not exists(folder, "directory") then errors.raise("failed", message) end
+  if not made and not files.is_folder(folder) then errors.raise("failed", message) end
 end
 
 
@@ -210,7 +214,7 @@ local function unpacked(name)
   end
   local version = digest.sha256(packed):sub(1, 6)
   local folder = ("%s/%s%012x"):format(parent, own, (">I6"):unpack(version))
-  if exists(folder, "directory") then return folder end
+  if files.is_folder(folder) then return folder end
   errors.check(fs.mkdirs(parent))
   fs.sweep(parent)
   for _, other in ipairs(files.list(parent)) do

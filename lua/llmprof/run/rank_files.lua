@@ -26,12 +26,6 @@ function rank_files.name_of(path)
 end
 
 
-local function is_folder(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "directory"
-end
-
-
 local function is_part(path)
   return path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX
 end
@@ -60,7 +54,7 @@ function rank_files.list(words, pick)
     if not seen[path] then seen[path], list[#list + 1] = true, path end
   end
   for _, word in ipairs(words) do
-    if is_folder(word) then
+    if folders.is_folder(word) then
       local paths = folders.list(word)
       for i, name in ipairs(paths) do paths[i] = word:gsub("/+$", "") .. "/" .. name end
       for _, path in ipairs(pick(paths)) do add(path) end

@@ -3,7 +3,6 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
-local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local sqlite = require "llmprof.sqlite"
 local trace = require "llmprof.trace"
@@ -34,12 +33,6 @@ Handed.__index = Handed
 
 
 local function base(path) return path:match "([^/]*)/*$" end
-
-
-local function type_of(path)
-  local info = fs.stat(path)
-  return info and info.type
-end
 
 
 -- ---- one file ----
@@ -140,9 +133,9 @@ function Handed:add_captured(folder)
   for _, file in ipairs(layout.recorded) do
     for _, name in ipairs { file.name, file.target } do
       local path = folder .. "/" .. name
-      if type_of(path) == "file" and file.target == layout.timeline then
+      if folders.is_file(path) and file.target == layout.timeline then
         self:add(path)
-      elseif type_of(path) == "file" and not self.seen[path] then
+      elseif folders.is_file(path) and not self.seen[path] then
         self.seen[path] = true
         self:take(file.target, path)
       end
@@ -164,7 +157,7 @@ function Handed:add_all(folder, names)
   for _, name in ipairs(names) do
     local path = folder .. "/" .. name
     local is_exported = there[name:gsub("%.nsys%-rep$", ".sqlite")] and name:find "%.nsys%-rep$"
-    if type_of(path) == "file" and not is_exported then
+    if folders.is_file(path) and not is_exported then
       local known, why, hint, kind = self:add(path)
       if kind then
         self:leave_out(path, why)
@@ -196,7 +189,7 @@ function Handed:add_folder(folder)
   if self:has_traces() then return end
   for _, name in ipairs(names) do
     local inside = folder .. "/" .. name
-    if type_of(inside) == "directory" then self:add_all(inside, folders.list(inside)) end
+    if folders.is_folder(inside) then self:add_all(inside, folders.list(inside)) end
   end
 end
 
@@ -212,7 +205,7 @@ function Handed:add_beside(path)
   local stem = stem_of(name)
   for _, other in ipairs(folders.list(folder)) do
     local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
-    if type_of(folder .. other) ~= "file" or self.seen[folder .. other] then
+    if not folders.is_file(folder .. other) or self.seen[folder .. other] then
       goto continue
     elseif DOCUMENTS[other] or is_like then
       self:add(folder .. other)
@@ -278,7 +271,7 @@ function handed.look(words, export, document_of)
   local wrong, hint, kind
   for _, word in ipairs(words) do
     self.named[word] = true
-    if type_of(word) == "directory" then
+    if folders.is_folder(word) then
       self:add_folder(word)
     else
       local known, message, instead, raised = self:add(word)
@@ -288,7 +281,7 @@ function handed.look(words, export, document_of)
       end
     end
   end
-  if #words == 1 and self:has_traces() and type_of(words[1]) == "file" then
+  if #words == 1 and self:has_traces() and folders.is_file(words[1]) then
     self:add_beside(words[1])
   end
   if not self:has_traces() then

@@ -187,9 +187,8 @@ end
 
 local function check_workload(state)
   local spec = workload.describe(state.made, state.cfg)
-  local cwd = spec.cwd and fs.stat(spec.cwd)
   local list = {}
-  if spec.cwd and not (cwd and cwd.type == "directory") then
+  if spec.cwd and not files.is_folder(spec.cwd) then
     list[1] = problem("workload", ("cwd: %s: no such folder"):format(spec.cwd), "correct the path")
   end
   local program, found = spec.argv[1], nil

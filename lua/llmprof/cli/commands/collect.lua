@@ -2,6 +2,7 @@
 -- Once it has started, its exit status is ours, whatever becomes of the recording.
 local lazy = require "llmprof.io.lazy"
 local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local out = require "llmprof.io.output"
@@ -69,8 +70,7 @@ end
 
 
 local function writer_for(target)
-  local info = fs.stat(target)
-  if info and info.type == "directory" then
+  if files.is_folder(target) then
     errors.raise("usage", target .. ": a folder", { hint = "-o NAME.spool or -o NAME.sqlite" })
   end
   return writers[target:match "[^/]%.(%l+)$"] or errors.raise("usage",

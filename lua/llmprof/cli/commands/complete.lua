@@ -66,7 +66,7 @@ local function add_files(add, typed, ending)
   for _, name in ipairs(fs.list(folder or ".") or {}) do
     local path = (folder or "") .. name
     local hidden = starts(name, ".") and not starts(start, ".")
-    if not hidden and (fs.stat(path) or {}).type == "directory" then
+    if not hidden and files.is_folder(path) then
       add(path .. "/")
     elseif not hidden and ending ~= false and (not ending or path:sub(-#ending) == ending) then
       add(path)

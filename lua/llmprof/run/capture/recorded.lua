@@ -19,19 +19,13 @@ local yaml = require "llmprof.yaml"
 
 local recorded = { name = "recorded" }
 
-local function is_folder(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "directory"
-end
-
-
 -- The folder that is named, that beside the recipe, or that of the recipes that ship; nil
 -- and the one that was looked for last.
 local function find_folder(cfg, recipe)
-  if cfg.recorded and is_folder(cfg.recorded) then return cfg.recorded end
+  if cfg.recorded and files.is_folder(cfg.recorded) then return cfg.recorded end
   local own = "recorded/" .. recipe.name
   local beside = not recipe.called and recipe.path and (recipe.path:match "^.*/" or "") .. own
-  if not cfg.recorded and beside and is_folder(beside) then return beside end
+  if not cfg.recorded and beside and files.is_folder(beside) then return beside end
   local name = cfg.recorded or "recipes/" .. own
   return files.find_folder(name), name
 end

@@ -4,6 +4,7 @@
 local clock = require "llmprof.io.clock"
 local live = require "llmprof.run.capture.live"
 local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
@@ -75,9 +76,8 @@ end
 -- would be taken for this one's.
 function under_spools.ready(ctx)
   local folder = under_spools.wanted(ctx.cfg)
-  local info = fs.stat(folder)
   local windows, _, count = 0, 0, 0
-  if info and info.type == "directory" then windows, _, count = windows_in(ctx) end
+  if folders.is_folder(folder) then windows, _, count = windows_in(ctx) end
   if count == 0 then
     errors.raise("failed", ("no spool in %s"):format(folder), { hint = "start the engine with "
       .. "the collector: llmprof help serving has its environment" })
