@@ -100,10 +100,6 @@ def results_of(folder: Path, name: str = "o") -> object:
         str(folder), "FOLDER")
 
 
-def bytes_of(name: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).read_bytes() if (folder / name).is_file() else None
-
-
 def unpacked(name: str) -> Callable[[Path], object]:
     return lambda folder: (gzip.decompress((folder / name).read_bytes())
                            if (folder / name).is_file() else None)

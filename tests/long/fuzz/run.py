@@ -6,25 +6,19 @@ new gather in build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set o
 covers as much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
 time is over. Its line says how often it ran, how many edges of C and pairs of lines of
 Lua it covers, and what it found. With --without-sanitizers targets in Lua and those that
-read traces run several times as often; build/fuzz-fast is theirs then. --had FILE adds
-what a target had to a table, which grows from run to run: minutes are of processor time,
-and targets with the fewest come first. With --fill MINUTES are what each shall have had
-there. --add TABLE only adds a table of another machine
-(away.py) to that of --had.
+read traces run several times as often; build/fuzz-fast is theirs then.
 """
 
 import argparse
-import csv
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build/fuzz/tests/fuzz"
@@ -37,9 +31,6 @@ CORPUS = ROOT / "tests/fuzz/corpus"
 
 # Inputs that are kept are no longer, in bytes.
 LONGEST = 2048
-
-
-SHORTEST = 0.1  # minutes that are worth a start
 
 # Fresh starts after a finding: more of them find the same.
 MOST_STARTS = 20
@@ -143,7 +134,7 @@ def largest(pattern: str, text: str) -> int:
     return max([int(number) for number in re.findall(pattern, text)], default=0)
 
 
-def fuzz(name: str, minutes: float, table: Optional["Table"]) -> bool:
+def fuzz(name: str, minutes: float) -> bool:
     """Whether the target ran so long and found nothing."""
     end, findings, runs, edges, pairs = time.monotonic() + minutes * 60, [], 0, 0, 0
     took = 0.0
@@ -163,58 +154,7 @@ def fuzz(name: str, minutes: float, table: Optional["Table"]) -> bool:
             break
     print(f"{name:14} {took:5.1f} min {runs:>10} executions {edges:>6} edges {pairs:>6} pairs"
           f" {len(findings)} findings {' '.join(findings)}", flush=True)
-    if table:
-        table.add(name, took, runs, edges, pairs, len(findings))
     return not findings
-
-
-# ---- what each had in all ----
-
-class Table:
-    """A CSV file with a line for each target."""
-
-    COLUMNS = ("target", "minutes", "executions", "edges", "pairs", "findings")
-
-    def __init__(self, path: Path):
-        self.path, self.lock = path, threading.Lock()
-        self.rows: Dict[str, List[float]] = {}
-        if path.is_file():
-            with path.open(newline="", encoding="utf-8") as file:
-                for row in list(csv.reader(file))[1:]:
-                    self.rows[row[0]] = [float(cell) for cell in row[1:]]
-
-    def minutes(self, name: str) -> float:
-        return self.rows.get(name, [0])[0]
-
-    def add(self, name: str, minutes: float, runs: int, edges: int, pairs: int,
-            findings: int) -> None:
-        with self.lock:
-            had = self.rows.get(name, [0, 0, 0, 0, 0])
-            self.rows[name] = [had[0] + minutes, had[1] + runs, max(had[2], edges),
-                               max(had[3], pairs), had[4] + findings]
-            self.write()
-
-    def add_all(self, other: "Table") -> None:
-        for name, (minutes, *counts) in other.rows.items():
-            self.add(name, minutes, *map(int, counts))
-
-    def write(self) -> None:
-        fresh = self.path.with_suffix(".new")
-        with fresh.open("w", newline="", encoding="utf-8") as file:
-            out = csv.writer(file, lineterminator="\n")
-            out.writerow(self.COLUMNS)
-            for name in sorted(self.rows):
-                minutes, *counts = self.rows[name]
-                out.writerow([name, f"{minutes:.2f}", *map(int, counts)])
-        fresh.replace(self.path)
-
-
-def fill(name: str, minutes: float, table: Table) -> bool:
-    """Whether nothing was found until the target had so many minutes."""
-    while minutes - table.minutes(name) > SHORTEST:
-        if not fuzz(name, minutes - table.minutes(name), table):
-            return False
-    return True
 
 
 def keep(name: str) -> None:
@@ -239,31 +179,16 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="targets at once")
     parser.add_argument("--built", action="store_true")
     parser.add_argument("--without-sanitizers", action="store_true")
-    parser.add_argument("--had", type=Path, metavar="FILE")
-    parser.add_argument("--fill", action="store_true")
-    parser.add_argument("--add", type=Path, metavar="TABLE")
-    parser.add_argument("minutes", type=float, nargs="?", default=0)
+    parser.add_argument("minutes", type=float)
     parser.add_argument("target", nargs="*", default=[])
     given = parser.parse_args()
-    if given.add:
-        if not given.had or not given.add.is_file():
-            parser.error("--add wants a table that is there, and --had FILE")
-        Table(given.had).add_all(Table(given.add))
-        return 0
-    if given.fill and not given.had:
-        parser.error("--fill wants --had FILE")
     names = given.target or targets()
     if given.without_sanitizers:
         slow_in[0] = FAST
     if not given.built:
         build(names, given.without_sanitizers)
-    table = Table(given.had) if given.had else None
-    if table:
-        names = sorted(names, key=table.minutes)
     with ThreadPoolExecutor(given.jobs) as pool:
-        sound = list(pool.map(lambda name: fill(name, given.minutes, table)
-                              if table and given.fill
-                              else fuzz(name, given.minutes, table), names))
+        sound = list(pool.map(lambda name: fuzz(name, given.minutes), names))
     for name in names if given.keep else []:
         keep(name)
     return 0 if all(sound) else 1
