@@ -1082,6 +1082,9 @@ TEST(descriptors) {
     assert_string_equal(last->end, "exit");
     assert_string_equal(out.lost, "");
   }
+  run_closer("random", "7");
+  assert_string_equal(out.output, "done\n");
+  assert_int_equal(WEXITSTATUS(out.status), 4);
 }
 
 /* A limit for files ends no program, and what is lost is said beside it. */
