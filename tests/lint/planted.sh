@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Do lint.layers, lint.layout and lint.door find what is planted in a copy of the tree, and
-# complain when they find no files? usage: planted.sh LLMPROF
+# Do lint.layers and lint.layout find what is planted in a copy of the tree, and complain when they
+# find no files? usage: planted.sh LLMPROF
 set -euo pipefail
 llmprof=$(realpath -- "$1") lints=$PWD/tests/lint
 folder=$(mktemp -d)
@@ -28,11 +28,10 @@ expect() {
 
 # planted NAME FILE LINE WHAT: with LINE at the end of FILE, lint NAME says WHAT of it.
 planted() {
-  local name=$1 file=$2 line=$3 what=$4 prefix=./ number
-  if [[ $name == door ]]; then prefix=; fi
+  local name=$1 file=$2 line=$3 what=$4 number
   echo "$line" >>"$folder/copy/$file"
   number=$(wc -l <"$folder/copy/$file")
-  expect "$name" "$prefix$file:$number: $what"
+  expect "$name" "./$file:$number: $what"
   cp -- "$file" "$folder/copy/$file"
 }
 
@@ -46,7 +45,6 @@ for word in require lazy; do
 done
 planted layout lua/llmprof/cli/commands.lua 'local trace = folder .. "/nsys/run.sqlite"' \
   "'nsys/run.sqlite' is for bundle/layout.lua"
-planted door lua/llmprof/analysis/stages/find.lua 'print "here"' "prints past llmprof.io.output"
 
 sed -i 's/^May use: nothing\.$/May use: nowhere./' "$folder/copy/core/base/README.md"
 expect layers "./core/base/README.md: may use 'nowhere', which is no module"
@@ -67,5 +65,3 @@ cp -- lua/llmprof/engines/README.md "$folder/copy/lua/llmprof/engines/README.md"
 find "$folder/copy" -name '*.[ch]' -delete
 find "$folder/copy/lua/llmprof" -mindepth 2 -name '*.lua' -delete
 expect layers '.: no file of a module found'
-find "$folder/copy/lua" -name '*.lua' -delete
-expect door 'lua/llmprof: no file was found'
