@@ -20,10 +20,10 @@
 
 typedef struct by_group {
   const llmprof_column *column;
-  size_t groups, count; /* of values */
-  uint32_t *start;      /* by group; start[groups] is the end */
-  uint32_t *near;       /* value - low, or NULL */
-  int64_t *cells;       /* where near is NULL */
+  size_t groups;
+  uint32_t *start; /* by group; start[groups] is the end */
+  uint32_t *near;  /* value - low, or NULL */
+  int64_t *cells;  /* where near is NULL */
   int64_t low, high;
 } by_group;
 
@@ -48,72 +48,107 @@ static size_t largest_group(const by_group *v) {
 
 /* ---- where each group's values go ---- */
 
-typedef struct extremes {
-  int64_t low, high; /* low > high: there is no value */
-} extremes;
-
-/* Values are counted and scattered in parts of the rows, each on a thread. */
+/* Values are scattered in parts of the rows, each on a thread. */
 typedef struct filling {
   by_group *values;
   const llmprof_groups *groups;
-  size_t rows, parts;
-  uint32_t *fill;  /* by part and group: its values, then where the next goes */
-  extremes *found; /* by part */
+  size_t rows;
+  uint32_t *fill; /* by part and group: where the next value goes */
+  bool *outside;  /* by part: a value is beyond low and high */
 } filling;
 
 static uint32_t *fill_of(const filling *f, size_t part) {
   return f->fill + part * f->groups->count;
 }
 
-/* Values of some rows by group. */
-static void count_cells(const int64_t *cells, const uint32_t *of_row,
-                        size_t count, uint32_t *counts, extremes *found) {
-  extremes e = *found;
-  for (size_t i = 0; i < count; i++) {
-    bool there = cells[i] != LLMPROF_ABSENT;
-    int64_t least = there ? cells[i] : INT64_MAX;
-    counts[of_row[i]] += there;
-    e.low = least < e.low ? least : e.low;
-    e.high = cells[i] > e.high ? cells[i] : e.high;
+/* As if no value was absent. Of a group those of the first part come first. */
+static void begin_groups(const filling *f) {
+  const llmprof_groups *groups = f->groups;
+  uint32_t sum = 0;
+  for (size_t g = 0; g < groups->count; g++) {
+    f->values->start[g] = sum;
+    for (size_t part = 0; part < groups->parts; part++) {
+      fill_of(f, part)[g] = sum;
+      sum += groups->part_rows[part * groups->count + g];
+    }
   }
-  *found = e;
 }
 
-static bool count_part(void *user, size_t worker, size_t part,
-                       llmprof_error *err) {
-  (void)worker;
-  const filling *f = user;
-  int64_t cells[LLMPROF_BLOCK];
-  size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
-  f->found[part] = (extremes){INT64_MAX, INT64_MIN};
-  for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
-       row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, end);
-    llmprof_cells(f->values->column, row, count, cells);
-    count_cells(cells, f->groups->of_row + row, count, fill_of(f, part),
-                &f->found[part]);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+/* What was scattered moves together where values were absent. */
+static void close_gaps(const filling *f) {
+  const llmprof_groups *groups = f->groups;
+  by_group *v = f->values;
+  size_t size = v->near ? sizeof *v->near : sizeof *v->cells;
+  char *bytes = v->near ? (char *)v->near : (char *)v->cells;
+  uint32_t from = 0, to = 0;
+  for (size_t g = 0; g < groups->count; g++) {
+    v->start[g] = to;
+    for (size_t part = 0; part < groups->parts; part++) {
+      uint32_t count = fill_of(f, part)[g] - from;
+      if (from != to)
+        memmove(bytes + to * size, bytes + from * size, count * size);
+      to += count;
+      from += groups->part_rows[part * groups->count + g];
+    }
+  }
+  v->start[groups->count] = to;
+}
+
+/* ---- scattering ---- */
+
+static bool scatter_near(by_group *v, const int64_t *cells, size_t count,
+                         const uint32_t *of_row, uint32_t *fill) {
+  uint32_t *near = v->near;
+  uint64_t low = (uint64_t)v->low, width = (uint64_t)v->high - low;
+  bool outside = false;
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] == LLMPROF_ABSENT) continue;
+    uint64_t above = (uint64_t)cells[i] - low;
+    outside |= above > width;
+    near[fill[of_row[i]]++] = (uint32_t)above;
+  }
+  return !outside;
+}
+
+static bool scatter_cells(by_group *v, const int64_t *cells, size_t count,
+                          const uint32_t *of_row, uint32_t *fill) {
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] != LLMPROF_ABSENT) v->cells[fill[of_row[i]]++] = cells[i];
   }
   return true;
 }
 
-/* Counts become places: of a group the values of the first part come first. */
-static void begin_groups(const filling *f) {
-  uint32_t sum = 0;
-  for (size_t g = 0; g < f->groups->count; g++) {
-    f->values->start[g] = sum;
-    for (size_t part = 0; part < f->parts; part++) {
-      uint32_t *fill = &fill_of(f, part)[g];
-      uint32_t here = *fill;
-      *fill = sum;
-      sum += here;
-    }
+static bool scatter_part(void *user, size_t worker, size_t part,
+                         llmprof_error *err) {
+  (void)worker;
+  const filling *f = user;
+  by_group *v = f->values;
+  int64_t cells[LLMPROF_BLOCK];
+  size_t end = llmprof_part_begin(f->rows, f->groups->parts, part + 1);
+  bool inside = true;
+  for (size_t row = llmprof_part_begin(f->rows, f->groups->parts, part);
+       inside && row < end; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(v->column, row, count, cells);
+    inside = (v->near ? scatter_near : scatter_cells)(
+        v, cells, count, f->groups->of_row + row, fill_of(f, part));
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
-  f->values->count = f->values->start[f->groups->count] = sum;
+  f->outside[part] = !inside;
+  return true;
 }
 
-/* Bounds that are known will do where no cell is absent: those below 0 might
- * make sums too large that are not. Values are those of the rows then. */
+static bool make_room(by_group *v, size_t rows, llmprof_error *err) {
+  uint64_t width = (uint64_t)v->high - (uint64_t)v->low;
+  if (v->column->type != LLMPROF_F64 && width < UINT32_MAX)
+    v->near = llmprof_alloc(rows, sizeof *v->near);
+  else
+    v->cells = llmprof_alloc(rows, sizeof *v->cells);
+  return v->near || v->cells || llmprof_fail_nomem(err);
+}
+
+/* Bounds that are known, where no cell is absent: those below 0 might make sums
+ * too large that are not. */
 static bool are_known(by_group *v) {
   llmprof_values_bounds bounds;
   if (!llmprof_values_find_bounds(v->column->values, &bounds) || bounds.nulls ||
@@ -124,94 +159,55 @@ static bool are_known(by_group *v) {
   return true;
 }
 
-static bool count_values(filling *f, llmprof_error *err) {
-  by_group *v = f->values;
-  llmprof_parallel_loop loop = {
-      .parts = f->parts, .work = count_part, .user = f};
-  if (are_known(v)) {
-    memcpy(f->fill, f->groups->part_rows,
-           f->parts * v->groups * sizeof *f->fill);
-  } else {
-    if (!llmprof_parallel_for(&loop, f->parts, err)) return false;
-    for (size_t i = 0; i < f->parts; i++) {
-      v->low = f->found[i].low < v->low ? f->found[i].low : v->low;
-      v->high = f->found[i].high > v->high ? f->found[i].high : v->high;
-    }
-  }
+/* *inside: no value is beyond low and high. */
+static bool scatter(const filling *f, bool *inside, llmprof_error *err) {
+  size_t parts = f->groups->parts;
+  const llmprof_parallel_loop loop = {
+      .parts = parts, .work = scatter_part, .user = (void *)f};
   begin_groups(f);
+  if (!make_room(f->values, f->rows, err) ||
+      !llmprof_parallel_for(&loop, parts, err))
+    return false;
+  *inside = true;
+  for (size_t part = 0; part < parts; part++) *inside &= !f->outside[part];
   return true;
 }
 
-/* ---- scattering ---- */
-
-static void scatter_near(by_group *v, const int64_t *cells, size_t count,
-                         const uint32_t *of_row, uint32_t *fill) {
-  uint32_t *near = v->near;
-  uint64_t low = (uint64_t)v->low;
-  for (size_t i = 0; i < count; i++) {
-    if (cells[i] != LLMPROF_ABSENT)
-      near[fill[of_row[i]]++] = (uint32_t)((uint64_t)cells[i] - low);
-  }
-}
-
-static void scatter_cells(by_group *v, const int64_t *cells, size_t count,
-                          const uint32_t *of_row, uint32_t *fill) {
-  for (size_t i = 0; i < count; i++) {
-    if (cells[i] != LLMPROF_ABSENT) v->cells[fill[of_row[i]]++] = cells[i];
-  }
-}
-
-static bool scatter_part(void *user, size_t worker, size_t part,
-                         llmprof_error *err) {
-  (void)worker;
-  const filling *f = user;
-  int64_t cells[LLMPROF_BLOCK];
-  uint32_t *fill = fill_of(f, part);
-  size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
-  for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
-       row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, end);
-    llmprof_cells(f->values->column, row, count, cells);
-    if (f->values->near)
-      scatter_near(f->values, cells, count, f->groups->of_row + row, fill);
-    else
-      scatter_cells(f->values, cells, count, f->groups->of_row + row, fill);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  }
-  return true;
-}
-
-static bool make_room(by_group *v, llmprof_error *err) {
-  uint64_t width = (uint64_t)v->high - (uint64_t)v->low;
-  bool is_near =
-      v->column->type != LLMPROF_F64 && (!v->count || width < UINT32_MAX);
-  if (is_near)
-    v->near = llmprof_alloc(v->count, sizeof *v->near);
-  else
-    v->cells = llmprof_alloc(v->count, sizeof *v->cells);
-  return v->near || v->cells || llmprof_fail_nomem(err);
+/* Bounds that are not known are first taken for those of a time of less than
+ * four seconds, as nearly all are: to find them is to read the column twice. */
+static bool scatter_all(const filling *f, llmprof_frame *frame, size_t number,
+                        llmprof_error *err) {
+  by_group *v = f->values;
+  llmprof_cell_span span;
+  bool inside;
+  if (!are_known(v)) v->high = UINT32_MAX - 1;
+  if (!scatter(f, &inside, err)) return false;
+  if (inside) return true;
+  if (!llmprof_frame_span(frame, number, &span, err)) return false;
+  v->low = span.low;
+  v->high = span.high;
+  llmprof_free(v->near);
+  v->near = NULL;
+  return scatter(f, &inside, err);
 }
 
 static bool by_group_load(by_group *v, llmprof_frame *frame, size_t number,
                           const llmprof_groups *groups, llmprof_error *err) {
-  *v = (by_group){.groups = groups->count, .low = INT64_MAX, .high = INT64_MIN};
-  v->column = llmprof_frame_column(frame, number, err);
-  if (!v->column) return false;
   size_t parts = groups->parts;
-  filling f = {.values = v,
-               .groups = groups,
-               .rows = llmprof_frame_rows(frame),
-               .parts = parts,
-               .fill = llmprof_zalloc(parts * v->groups, sizeof *f.fill),
-               .found = llmprof_alloc(parts, sizeof *f.found)};
-  llmprof_parallel_loop loop = {
-      .parts = parts, .work = scatter_part, .user = &f};
+  *v = (by_group){.groups = groups->count,
+                  .column = llmprof_frame_column(frame, number, err)};
+  if (!v->column) return false;
+  const filling f = {.values = v,
+                     .groups = groups,
+                     .rows = llmprof_frame_rows(frame),
+                     .fill = llmprof_alloc(parts * v->groups, sizeof *f.fill),
+                     .outside = llmprof_alloc(parts, sizeof *f.outside)};
   v->start = llmprof_alloc(v->groups + 1, sizeof *v->start);
-  bool ok = (v->start && f.fill && f.found) || llmprof_fail_nomem(err);
-  ok = ok && count_values(&f, err) && make_room(v, err) &&
-       llmprof_parallel_for(&loop, parts, err);
+  bool ok = (v->start && f.fill && f.outside) || llmprof_fail_nomem(err);
+  ok = ok && scatter_all(&f, frame, number, err);
+  if (ok) close_gaps(&f);
   llmprof_free(f.fill);
-  llmprof_free(f.found);
+  llmprof_free(f.outside);
   return ok;
 }
 
