@@ -12,49 +12,6 @@
 #include "trace/attribute_sweep.h"
 #include "trace/launch_join.h"
 
-/* ---- rows grouped by a small key ---- */
-
-/* Some of the rows 0..count-1 that have a key, in row order. */
-typedef struct bucket {
-  uint32_t *rows;
-  size_t count, cap;
-} bucket;
-
-/* The buckets of some rows, LLMPROF_NONE to leave one out. */
-typedef void (*key_function)(const llmprof_sweep *s, size_t first, size_t count,
-                             uint32_t *keys);
-
-static void buckets_free(bucket *b, size_t keys) {
-  for (size_t k = 0; b && k < keys; k++) llmprof_free(b[k].rows);
-  llmprof_free(b);
-}
-
-static bool bucket_add(bucket *b, size_t row) {
-  if (b->count == b->cap &&
-      !llmprof_grow(&b->rows, &b->cap, b->count + 1, sizeof *b->rows))
-    return false;
-  b->rows[b->count++] = (uint32_t)row;
-  return true;
-}
-
-/* One for each thread; NULL when out of memory. */
-static bucket *buckets_fill(size_t count, const llmprof_sweep *s,
-                            key_function key) {
-  uint32_t k[LLMPROF_BLOCK];
-  size_t keys = s->trace->rows[LLMPROF_THREADS].count;
-  bucket *made = llmprof_zalloc(keys, sizeof *made);
-  bool ok = made != NULL;
-  for (size_t row = 0; ok && row < count; row += LLMPROF_BLOCK) {
-    size_t some = llmprof_block(row, count);
-    key(s, row, some, k);
-    for (size_t i = 0; ok && i < some; i++)
-      ok = k[i] == LLMPROF_NONE || bucket_add(&made[k[i]], row + i);
-  }
-  if (ok) return made;
-  buckets_free(made, keys);
-  return NULL;
-}
-
 /* ---- calls meet ranges ---- */
 
 /* Ranges that overlap without nesting make a chain of all of them around each
@@ -94,85 +51,65 @@ static bool sort_ranges(const llmprof_sweep *s, uint32_t *rows, size_t count) {
   return true;
 }
 
-/* By start, as those of one API mostly lie. */
-static bool sort_calls(const llmprof_trace *trace, uint32_t *rows,
-                       size_t count) {
-  int64_t start[LLMPROF_BLOCK], last = INT64_MIN;
-  bool ascend = true;
+/* Ranges that take part, by thread: what lacks a time encloses nothing and lies
+ * in nothing. */
+static bool add_ranges(llmprof_sweep *s, llmprof_sweep_thread *threads) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  llmprof_cursor thread, end_thread;
+  llmprof_cursor_open(&thread, r->thread);
+  llmprof_cursor_open(&end_thread, r->end_thread);
+  for (size_t range = 0; range < r->count; range++) {
+    int64_t of = llmprof_cursor_at(&thread, range);
+    s->parent[range] = s->level[range] = LLMPROF_NONE;
+    s->inner[range] = 0;
+    if (of == LLMPROF_ABSENT || s->start[range] == LLMPROF_ABSENT ||
+        llmprof_cursor_at(&end_thread, range) != LLMPROF_ABSENT)
+      continue;
+    llmprof_sweep_thread *t = &threads[of];
+    if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
+                      sizeof *t->ranges))
+      return false;
+    t->ranges[t->range_count++] = (uint32_t)range;
+  }
+  return true;
+}
+
+/* All calls by start; *rows NULL: as they lie. */
+static bool order_calls(const llmprof_trace *trace, uint32_t **rows) {
   llmprof_values_bounds all;
+  size_t count = trace->calls.count;
+  *rows = NULL;
   if (llmprof_values_find_bounds(trace->calls.start, &all) && all.ascend)
     return true;
-  for (size_t first = 0; ascend && first < count; first += LLMPROF_BLOCK) {
-    size_t some = llmprof_block(first, count);
-    llmprof_values_gather(trace->calls.start, rows + first, some, start);
-    for (size_t i = 0; i < some; i++) {
-      ascend &= start[i] >= last;
-      last = start[i];
-    }
-  }
-  if (ascend) return true;
   int64_t *starts = llmprof_values_all(trace->calls.start);
-  bool ok = starts && llmprof_sort_rows_i64(rows, count, starts);
+  *rows = llmprof_alloc(count, sizeof **rows);
+  bool ok = starts && *rows;
+  for (size_t call = 0; ok && call < count; call++)
+    (*rows)[call] = (uint32_t)call;
+  ok = ok && llmprof_sort_rows_i64(*rows, count, starts);
   llmprof_free(starts);
   return ok;
 }
 
-/* What lacks a time encloses nothing and lies in nothing. */
-static void range_threads(const llmprof_sweep *s, size_t first, size_t count,
-                          uint32_t *keys) {
-  const llmprof_ranges *r = &s->trace->ranges;
-  int64_t thread[LLMPROF_BLOCK], end_thread[LLMPROF_BLOCK];
-  llmprof_values_read(r->thread, first, count, thread);
-  llmprof_values_read(r->end_thread, first, count, end_thread);
-  for (size_t i = 0; i < count; i++)
-    keys[i] =
-        end_thread[i] != LLMPROF_ABSENT || s->start[first + i] == LLMPROF_ABSENT
-            ? LLMPROF_NONE
-            : llmprof_u32(thread[i]);
-}
-
-/* Of calls that launched: who made them. */
-static void launch_threads(const llmprof_sweep *s, size_t first, size_t count,
-                           uint32_t *keys) {
-  int64_t thread[LLMPROF_BLOCK];
-  llmprof_values_read(s->trace->calls.thread, first, count, thread);
-  for (size_t i = 0; i < count; i++)
-    keys[i] = s->launched[first + i] ? llmprof_u32(thread[i]) : LLMPROF_NONE;
-}
-
-static bool sweep_thread(llmprof_sweep *s, const bucket *ranges,
-                         const bucket *calls) {
-  return sort_ranges(s, ranges->rows, ranges->count) &&
-         sort_calls(s->trace, calls->rows, calls->count) &&
-         llmprof_sweep_thread(s, ranges->rows, ranges->count, calls->rows,
-                              calls->count);
-}
-
 static bool sweep_threads(llmprof_sweep *s) {
-  const llmprof_trace *trace = s->trace;
-  size_t threads = trace->rows[LLMPROF_THREADS].count;
-  bucket *ranges = buckets_fill(trace->ranges.count, s, range_threads);
-  bucket *calls = buckets_fill(trace->calls.count, s, launch_threads);
-  bool ok = ranges && calls;
-  for (size_t t = 0; ok && t < threads; t++)
-    ok = sweep_thread(s, &ranges[t], &calls[t]);
-  buckets_free(ranges, threads);
-  buckets_free(calls, threads);
-  return ok;
-}
-
-static void mark_launched(llmprof_sweep *s) {
-  const llmprof_trace *trace = s->trace;
-  int64_t call[LLMPROF_BLOCK];
-  for (size_t op = 0; op < trace->ops.count; op += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(op, trace->ops.count);
-    llmprof_values_read(trace->attribution.call, op, count, call);
-    for (size_t i = 0; i < count; i++) {
-      if (call[i] == LLMPROF_ABSENT) continue;
-      s->launched[call[i]] = 1;
-      s->link_of_call[call[i]] = LLMPROF_NONE;
-    }
+  size_t count = s->trace->rows[LLMPROF_THREADS].count;
+  llmprof_sweep_thread *threads = llmprof_zalloc(count, sizeof *threads);
+  uint32_t *rows = NULL;
+  bool ok = threads && add_ranges(s, threads) && order_calls(s->trace, &rows);
+  for (size_t t = 0; ok && t < count; t++) {
+    threads[t].all = s;
+    threads[t].nested = threads[t].changed = true;
+    threads[t].min_end = INT64_MAX;
+    ok = sort_ranges(s, threads[t].ranges, threads[t].range_count);
   }
+  ok = ok && llmprof_sweep_calls(s, threads, rows);
+  for (size_t t = 0; threads && t < count; t++) {
+    llmprof_free(threads[t].ranges);
+    llmprof_free(threads[t].open);
+  }
+  llmprof_free(threads);
+  llmprof_free(rows);
+  return ok;
 }
 
 /* ---- what was found, as columns ---- */
@@ -193,80 +130,60 @@ static bool put_links_of_ops(const llmprof_sweep *s) {
   return ok;
 }
 
-static bool put_links(const llmprof_found *found, llmprof_attribution *a) {
-  a->link_count = found->link_count;
+static bool put_links(const llmprof_sweep *s, llmprof_attribution *a) {
+  a->link_count = s->link_count;
   bool ok = true;
-  for (size_t l = 0; ok && l < found->link_count; l++)
-    ok = llmprof_values_append(a->range, found->links[l].range) &&
-         llmprof_values_append(a->outer, llmprof_widen(found->links[l].outer));
+  for (size_t l = 0; ok && l < s->link_count; l++)
+    ok = llmprof_values_append(a->range, s->links[l].range) &&
+         llmprof_values_append(a->outer, llmprof_widen(s->links[l].outer));
   return ok;
 }
 
 /* Its duration without the ranges in it. */
 static int64_t self_of(const llmprof_sweep *s, size_t range) {
-  if (s->found->level[range] == LLMPROF_NONE) return LLMPROF_ABSENT;
+  if (s->level[range] == LLMPROF_NONE) return LLMPROF_ABSENT;
   uint64_t length = (uint64_t)s->end[range] - (uint64_t)s->start[range];
-  uint64_t self = length - s->found->inner[range];
+  uint64_t self = length - s->inner[range];
   return self > INT64_MAX ? INT64_MAX : (int64_t)self;
 }
 
 static bool put_ranges(const llmprof_sweep *s, llmprof_attribution *a) {
-  const llmprof_found *found = s->found;
   bool ok = true;
   for (size_t r = 0; ok && r < s->trace->ranges.count; r++)
-    ok = llmprof_values_append(a->parent, llmprof_widen(found->parent[r])) &&
-         llmprof_values_append(a->level, llmprof_widen(found->level[r])) &&
+    ok = llmprof_values_append(a->parent, llmprof_widen(s->parent[r])) &&
+         llmprof_values_append(a->level, llmprof_widen(s->level[r])) &&
          llmprof_values_append(a->self, self_of(s, r));
   return ok;
 }
 
-static bool sweep(llmprof_sweep *s, llmprof_attribution *a) {
-  for (size_t r = 0; r < s->trace->ranges.count; r++) {
-    s->found->parent[r] = s->found->level[r] = LLMPROF_NONE;
-    s->found->inner[r] = 0;
-  }
-  mark_launched(s);
-  return sweep_threads(s) && put_links_of_ops(s) && put_links(s->found, a) &&
-         put_ranges(s, a);
-}
-
-/* By call, and from there by operation. */
-static bool find_links(llmprof_trace *trace, llmprof_error *err) {
+bool llmprof_attribute(llmprof_trace *trace, llmprof_error *err) {
   size_t calls = trace->calls.count, ranges = trace->ranges.count;
-  int64_t *start = llmprof_values_all(trace->ranges.start);
-  int64_t *end = llmprof_values_all(trace->ranges.end);
-  llmprof_found found = {
-      .parent = llmprof_alloc(ranges, sizeof *found.parent),
-      .level = llmprof_alloc(ranges, sizeof *found.level),
-      .inner = llmprof_alloc(ranges, sizeof *found.inner),
-  };
+  llmprof_attribution *a = &trace->attribution;
   llmprof_sweep s = {
       .trace = trace,
-      .start = start,
-      .end = end,
-      .found = &found,
-      .most_links = most_links(trace),
-      .filled = llmprof_alloc(ranges, sizeof *s.filled),
+      .start = llmprof_values_all(trace->ranges.start),
+      .end = llmprof_values_all(trace->ranges.end),
       .launched = llmprof_zalloc(calls, sizeof *s.launched),
+      .most_links = most_links(trace),
       .link_of_call = llmprof_alloc(calls, sizeof *s.link_of_call),
+      .parent = llmprof_alloc(ranges, sizeof *s.parent),
+      .level = llmprof_alloc(ranges, sizeof *s.level),
+      .inner = llmprof_alloc(ranges, sizeof *s.inner),
+      .filled = llmprof_alloc(ranges, sizeof *s.filled),
       .err = err,
   };
-  bool ok = start && end && found.parent && found.level && found.inner &&
-            s.filled && s.launched && s.link_of_call &&
-            sweep(&s, &trace->attribution);
-  llmprof_free(start);
-  llmprof_free(end);
-  llmprof_free(found.links);
-  llmprof_free(found.parent);
-  llmprof_free(found.level);
-  llmprof_free(found.inner);
+  bool ok = s.start && s.end && s.launched && s.link_of_call && s.parent &&
+            s.level && s.inner && s.filled &&
+            llmprof_launch_join(trace, s.launched, err) && sweep_threads(&s) &&
+            put_links_of_ops(&s) && put_links(&s, a) && put_ranges(&s, a);
+  llmprof_free(s.start);
+  llmprof_free(s.end);
   llmprof_free(s.launched);
+  llmprof_free(s.links);
   llmprof_free(s.link_of_call);
-  llmprof_free(s.open);
+  llmprof_free(s.parent);
+  llmprof_free(s.level);
+  llmprof_free(s.inner);
   llmprof_free(s.filled);
   return ok;
-}
-
-bool llmprof_attribute(llmprof_trace *trace, llmprof_error *err) {
-  return llmprof_launch_join(trace) && find_links(trace, err);
 }

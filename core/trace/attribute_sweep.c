@@ -1,20 +1,18 @@
 #include "trace/attribute_sweep.h"
 
 #include "base/alloc.h"
-#include "base/bounds.h"
 
 /* ---- ranges ---- */
 
-static bool goes_on(llmprof_sweep *s, size_t work) {
-  return llmprof_watch_go_on(&s->watch, work, llmprof_trace_path(s->trace),
-                             s->err);
+static bool goes_on(llmprof_sweep *a, size_t work) {
+  return llmprof_watch_go_on(&a->watch, work, llmprof_trace_path(a->trace),
+                             a->err);
 }
 
-static bool add_link(llmprof_sweep *s, uint32_t range, uint32_t outer,
+static bool add_link(llmprof_sweep *a, uint32_t range, uint32_t outer,
                      uint32_t *link) {
-  llmprof_found *a = s->found;
-  if (a->link_count >= s->most_links)
-    return llmprof_fail_bound(s->err, llmprof_trace_path(s->trace),
+  if (a->link_count >= a->most_links)
+    return llmprof_fail_bound(a->err, llmprof_trace_path(a->trace),
                               LLMPROF_BOUND_RATIO);
   if (a->link_count >= UINT32_MAX - 1 ||
       !llmprof_grow(&a->links, &a->link_cap, a->link_count + 1,
@@ -26,8 +24,8 @@ static bool add_link(llmprof_sweep *s, uint32_t range, uint32_t outer,
 }
 
 /* Forget ranges that ended before `now`. In a nested list those are on top. */
-static void close_ended(llmprof_sweep *s, int64_t now) {
-  const int64_t *end = s->end;
+static void close_ended(llmprof_sweep_thread *s, int64_t now) {
+  const int64_t *end = s->all->end;
   if (s->min_end >= now) return;
   size_t kept = 0;
   int64_t min_end = INT64_MAX;
@@ -44,8 +42,8 @@ static void close_ended(llmprof_sweep *s, int64_t now) {
 }
 
 /* As close_ended, at the cost of what is closed only. */
-static void pop_ended(llmprof_sweep *s, int64_t now) {
-  const int64_t *end = s->end;
+static void pop_ended(llmprof_sweep_thread *s, int64_t now) {
+  const int64_t *end = s->all->end;
   if (!s->nested) {
     close_ended(s, now);
     return;
@@ -59,16 +57,16 @@ static void pop_ended(llmprof_sweep *s, int64_t now) {
 }
 
 /* Of a range that ends after it starts; without overflow. */
-static uint64_t length_of(const llmprof_sweep *s, uint32_t range) {
-  return (uint64_t)s->end[range] - (uint64_t)s->start[range];
+static uint64_t length_of(const llmprof_sweep_thread *s, uint32_t range) {
+  return (uint64_t)s->all->end[range] - (uint64_t)s->all->start[range];
 }
 
 /* The tightest open range around `range`: the shortest that reaches as far. */
-static uint32_t find_parent(const llmprof_sweep *s, uint32_t range) {
+static uint32_t find_parent(const llmprof_sweep_thread *s, uint32_t range) {
   uint32_t best = LLMPROF_NONE;
   for (size_t i = s->open_count; i-- > 0;) {
     uint32_t candidate = s->open[i].range;
-    if (s->end[candidate] < s->end[range]) continue;
+    if (s->all->end[candidate] < s->all->end[range]) continue;
     if (best == LLMPROF_NONE || length_of(s, candidate) < length_of(s, best))
       best = candidate;
     if (s->nested) break; /* all others are longer */
@@ -78,49 +76,50 @@ static uint32_t find_parent(const llmprof_sweep *s, uint32_t range) {
 
 /* The part of the parent that is in `range` and not in one before it. Ranges
  * come by start. */
-static void fill_parent(llmprof_sweep *s, uint32_t range, uint32_t parent) {
-  int64_t from = s->start[range], end = s->end[range];
-  if (s->filled[parent] > from) from = s->filled[parent];
+static void fill_parent(llmprof_sweep_thread *s, uint32_t range,
+                        uint32_t parent) {
+  int64_t from = s->all->start[range], end = s->all->end[range];
+  if (s->all->filled[parent] > from) from = s->all->filled[parent];
   if (end <= from) return;
-  s->found->inner[parent] += (uint64_t)end - (uint64_t)from;
-  s->filled[parent] = end;
+  s->all->inner[parent] += (uint64_t)end - (uint64_t)from;
+  s->all->filled[parent] = end;
 }
 
 /* What is around it, while what is open is what was before it. */
-static void place_range(llmprof_sweep *s, uint32_t range) {
-  llmprof_found *a = s->found;
+static void place_range(llmprof_sweep_thread *s, uint32_t range) {
+  llmprof_sweep *a = s->all;
   uint32_t parent = find_parent(s, range);
   a->parent[range] = parent;
   a->level[range] = parent == LLMPROF_NONE ? 0 : a->level[parent] + 1;
-  s->filled[range] = s->start[range];
+  s->all->filled[range] = s->all->start[range];
   if (parent != LLMPROF_NONE) fill_parent(s, range, parent);
 }
 
-static bool open_one(llmprof_sweep *s, uint32_t range) {
-  if (!goes_on(s, s->nested ? 1 : s->open_count)) return false;
-  pop_ended(s, s->start[range]);
+static bool open_one(llmprof_sweep_thread *s, uint32_t range) {
+  if (!goes_on(s->all, s->nested ? 1 : s->open_count)) return false;
+  pop_ended(s, s->all->start[range]);
   place_range(s, range);
   if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
     return false;
   if (s->open_count) {
     uint32_t top = s->open[s->open_count - 1].range;
-    if (s->end[range] > s->end[top]) s->nested = false;
+    if (s->all->end[range] > s->all->end[top]) s->nested = false;
   }
   s->open[s->open_count++] =
       (llmprof_open_range){range, LLMPROF_NONE, LLMPROF_NONE};
-  if (s->end[range] < s->min_end) s->min_end = s->end[range];
+  if (s->all->end[range] < s->min_end) s->min_end = s->all->end[range];
   s->changed = true;
   return true;
 }
 
 /* Make the chain of the ranges that reach to `end`. */
-static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
+static bool make_chain(llmprof_sweep_thread *s, int64_t end, uint32_t *chain) {
   uint32_t outer = LLMPROF_NONE;
   for (size_t i = 0; i < s->open_count; i++) {
     llmprof_open_range *o = &s->open[i];
-    if (s->end[o->range] < end) continue;
+    if (s->all->end[o->range] < end) continue;
     if (o->link == LLMPROF_NONE || o->outer != outer) {
-      if (!add_link(s, o->range, outer, &o->link)) return false;
+      if (!add_link(s->all, o->range, outer, &o->link)) return false;
       o->outer = outer;
     }
     outer = o->link;
@@ -129,63 +128,76 @@ static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
   return true;
 }
 
-static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
+static bool place_call(llmprof_sweep_thread *s, uint32_t call, int64_t start,
                        int64_t end) {
-  if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
+  if (!goes_on(s->all, s->nested && !s->changed ? 1 : s->open_count))
+    return false;
   if (s->min_end < start) pop_ended(s, start);
   if (s->min_end < end) { /* not all of them enclose it */
     s->changed = true;
-    return make_chain(s, end, &s->link_of_call[call]);
+    return make_chain(s, end, &s->all->link_of_call[call]);
   }
   if (s->changed && !make_chain(s, end, &s->last)) return false;
   s->changed = false;
-  s->link_of_call[call] = s->last;
+  s->all->link_of_call[call] = s->last;
   return true;
 }
 
 /* Does the chain of the call before enclose one? */
-static inline bool is_alike(const llmprof_sweep *s, int64_t start,
+static inline bool is_alike(const llmprof_sweep_thread *s, int64_t start,
                             int64_t end) {
   return !s->changed && s->min_end >= start && s->min_end >= end &&
-         (s->next == s->range_count || s->start[s->ranges[s->next]] > start);
+         (s->next == s->range_count ||
+          s->all->start[s->ranges[s->next]] > start);
 }
 
 /* Open what has started by then. */
-static bool open_until(llmprof_sweep *s, int64_t time) {
-  while (s->next < s->range_count && s->start[s->ranges[s->next]] <= time)
+static bool open_until(llmprof_sweep_thread *s, int64_t time) {
+  while (s->next < s->range_count && s->all->start[s->ranges[s->next]] <= time)
     if (!open_one(s, s->ranges[s->next++])) return false;
   return true;
 }
 
-static bool sweep_calls(llmprof_sweep *s, const uint32_t *calls, size_t count) {
-  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK];
-  const llmprof_calls *of = &s->trace->calls;
-  for (size_t first = 0; first < count; first += LLMPROF_BLOCK) {
-    size_t some = llmprof_block(first, count);
-    llmprof_values_gather(of->start, calls + first, some, start);
-    llmprof_values_gather(of->duration, calls + first, some, duration);
-    if (!goes_on(s, some)) return false;
-    for (size_t i = 0; i < some; i++) {
-      uint32_t call = calls[first + i];
-      int64_t end = llmprof_end_of(start[i], duration[i]);
-      if (duration[i] == LLMPROF_ABSENT) continue; /* it encloses nothing */
-      if (is_alike(s, start[i], end))
-        s->link_of_call[call] = s->last;
-      else if (!open_until(s, start[i]) || !place_call(s, call, start[i], end))
-        return false;
-    }
-  }
+static void read_calls(const llmprof_values *of, const uint32_t *rows,
+                       size_t first, size_t count, int64_t *out) {
+  if (rows)
+    llmprof_values_gather(of, rows + first, count, out);
+  else
+    llmprof_values_read(of, first, count, out);
+}
+
+/* A call of which nothing is known but that it launched. */
+static bool sweep_call(llmprof_sweep_thread *s, uint32_t call, int64_t start,
+                       int64_t duration) {
+  uint32_t *link = &s->all->link_of_call[call];
+  int64_t end = llmprof_end_of(start, duration);
+  *link = LLMPROF_NONE;
+  if (duration == LLMPROF_ABSENT) return true; /* it encloses nothing */
+  if (!is_alike(s, start, end))
+    return open_until(s, start) && place_call(s, call, start, end);
+  *link = s->last;
   return true;
 }
 
-bool llmprof_sweep_thread(llmprof_sweep *s, const uint32_t *ranges,
-                          size_t range_count, const uint32_t *calls,
-                          size_t call_count) {
-  s->ranges = ranges;
-  s->range_count = range_count;
-  s->next = s->open_count = 0;
-  s->nested = true;
-  s->changed = true;
-  s->min_end = INT64_MAX;
-  return sweep_calls(s, calls, call_count) && open_until(s, INT64_MAX);
+bool llmprof_sweep_calls(llmprof_sweep *all, llmprof_sweep_thread *threads,
+                         const uint32_t *rows) {
+  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK], thread[LLMPROF_BLOCK];
+  const llmprof_calls *of = &all->trace->calls;
+  for (size_t first = 0; first < of->count; first += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(first, of->count);
+    read_calls(of->start, rows, first, count, start);
+    read_calls(of->duration, rows, first, count, duration);
+    read_calls(of->thread, rows, first, count, thread);
+    if (!goes_on(all, count)) return false;
+    for (size_t i = 0; i < count; i++) {
+      uint32_t call = rows ? rows[first + i] : (uint32_t)(first + i);
+      if (all->launched[call] &&
+          !sweep_call(&threads[thread[i]], call, start[i], duration[i]))
+        return false;
+    }
+  }
+  size_t count = all->trace->rows[LLMPROF_THREADS].count;
+  for (size_t t = 0; t < count; t++)
+    if (!open_until(&threads[t], INT64_MAX)) return false;
+  return true;
 }

@@ -114,51 +114,80 @@ static inline uint32_t call_of(join *j, int64_t key) {
   return j->rows ? j->rows[j->at] : (uint32_t)j->at;
 }
 
-/* By operation, the call that launched it or none. */
+/* Operations in parts, and a worker's own of a part: by operation, the call
+ * that launched it or none. */
 typedef struct joining {
   const join *calls;
-  uint32_t *found;
+  uint32_t *found; /* PART by worker */
+  uint8_t *launched;
+  llmprof_values *call; /* of the trace */
 } joining;
 
-static void join_rows(void *user, size_t first, size_t end) {
+enum {
+  PART = 1 << 15 /* operations */
+};
+
+static size_t end_of(const joining *to, size_t first) {
+  size_t left = to->calls->trace->ops.count - first;
+  return first + (left < PART ? left : PART);
+}
+
+static bool join_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
   const joining *to = user;
   join j = *to->calls;
   const llmprof_ops *ops = &j.trace->ops;
+  uint32_t *found = to->found + worker * PART;
+  size_t end = end_of(to, part * PART);
   go_to(&j, 0);
-  for (size_t op = first; op < end; op += LLMPROF_BLOCK) {
+  for (size_t op = part * PART; op < end; op += LLMPROF_BLOCK) {
     int64_t ids[LLMPROF_BLOCK], places[LLMPROF_BLOCK];
     size_t count = llmprof_block(op, end);
     llmprof_values_read(ops->correlation, op, count, ids);
     llmprof_values_read(ops->place, op, count, places);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
     for (size_t i = 0; i < count; i++) {
       int64_t key = key_of(j.places[places[i]].process, ids[i]);
-      to->found[op + i] =
-          key == LLMPROF_ABSENT ? LLMPROF_NONE : call_of(&j, key);
+      *found++ = key == LLMPROF_ABSENT ? LLMPROF_NONE : call_of(&j, key);
     }
   }
+  return true;
 }
 
-static bool join_all(const join *j, llmprof_values *calls) {
-  size_t ops = j->trace->ops.count;
-  joining to = {j, llmprof_alloc(ops, sizeof *to.found)};
-  bool ok = to.found != NULL;
-  if (ok) llmprof_parallel_rows(ops, join_rows, &to);
-  for (size_t op = 0; ok && op < ops; op++)
-    ok = !llmprof_interrupted_at(op) &&
-         llmprof_values_append(calls, llmprof_widen(to.found[op]));
+static bool take_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  const joining *to = user;
+  const uint32_t *found = to->found + worker * PART;
+  size_t count = end_of(to, part * PART) - part * PART;
+  for (size_t i = 0; i < count; i++) {
+    if (!llmprof_values_append(to->call, llmprof_widen(found[i])))
+      return llmprof_fail_nomem(err);
+    if (found[i] != LLMPROF_NONE) to->launched[found[i]] = 1;
+  }
+  return true;
+}
+
+static bool join_all(const join *j, uint8_t *launched, llmprof_error *err) {
+  size_t ops = j->trace->ops.count, parts = (ops + PART - 1) / PART;
+  size_t workers = llmprof_thread_pool_size(parts);
+  joining to = {j, llmprof_alloc(workers * PART, sizeof *to.found), launched,
+                j->trace->attribution.call};
+  const llmprof_parallel_loop loop = {parts, join_part, take_part, &to};
+  bool ok = to.found && llmprof_parallel_for(&loop, workers, err) &&
+            llmprof_values_end(to.call);
   llmprof_free(to.found);
-  return ok && llmprof_values_end(calls);
+  return ok;
 }
 
-bool llmprof_launch_join(llmprof_trace *trace) {
+bool llmprof_launch_join(llmprof_trace *trace, uint8_t *launched,
+                         llmprof_error *err) {
   size_t places;
   join j = {.trace = trace,
             .places = llmprof_trace_rows(trace, LLMPROF_PLACES, &places)};
   llmprof_cursor_open(&j.call_id, trace->calls.correlation);
   bool ordered = calls_ascend(&j);
   if (ordered) j.count = trace->calls.count;
-  bool ok =
-      (ordered || sort_calls(&j)) && join_all(&j, trace->attribution.call);
+  bool ok = (ordered || sort_calls(&j)) && join_all(&j, launched, err);
   llmprof_free(j.keys);
   llmprof_free(j.rows);
   return ok;
