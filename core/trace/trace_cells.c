@@ -73,16 +73,23 @@ static const llmprof_values *values_of(const llmprof_axis *from,
                                        llmprof_frame *frame) {
   if (spec->function) return compute(from->trace, spec, frame);
   if (spec->get) return say(from, spec, frame);
-  if (spec->in[0].of) return source(from->trace, &spec->in[0], frame);
-  return llmprof_frame_keep(frame, llmprof_values_rows());
+  return source(from->trace, &spec->in[0], frame);
+}
+
+static bool is_row_number(const llmprof_column_spec *spec) {
+  return !spec->function && !spec->get && !spec->in[0].of;
 }
 
 bool llmprof_trace_cells(const llmprof_axis *from,
                          const llmprof_column_spec *spec, llmprof_frame *frame,
                          llmprof_column *column, llmprof_error *err) {
   if (!load(from->trace, spec, err)) return false;
-  column->values = values_of(from, spec, frame);
-  if (column->values && from->rows)
+  bool number = is_row_number(spec);
+  column->values = !number ? values_of(from, spec, frame)
+                   : from->rows
+                       ? from->rows
+                       : llmprof_frame_keep(frame, llmprof_values_rows());
+  if (column->values && from->rows && !number)
     column->values = llmprof_frame_lookup(frame, from->rows, column->values);
   else if (column->values && from->first)
     column->values = llmprof_frame_keep(

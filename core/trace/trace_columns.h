@@ -45,9 +45,6 @@ extern const llmprof_column_spec llmprof_cpu_sample_columns[];
 extern const llmprof_column_spec llmprof_pair_kernel_columns[];
 extern const llmprof_column_spec llmprof_pair_range_columns[];
 
-/* Both of pairs that are one for each kernel: rows are kernels. */
-extern const llmprof_column_spec llmprof_single_pair_columns[];
-
 /* Rows first .. first + count - 1 of a kind of event or, where `rows` are
  * there, these. */
 typedef struct llmprof_axis {

@@ -117,89 +117,72 @@ static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
 
 /* ---- pairs of a kernel and a range around its launch ---- */
 
-/* Ranges around operations, and the way from each outwards, by link. */
-typedef struct chains {
-  const llmprof_values *links; /* by operation */
-  int64_t *range, *outer;
-  size_t kernels;
-} chains;
+/* Rows of kernels and ranges, by pair. A kernel in no range makes one pair,
+ * with none. */
+typedef struct pairs {
+  llmprof_values *kernels, *ranges;
+  size_t count;
+} pairs;
 
-static size_t count_pairs(const chains *c) {
-  llmprof_cursor links;
-  size_t count = 0;
-  llmprof_cursor_open(&links, c->links);
-  for (size_t op = 0; op < c->kernels; op++) {
-    int64_t link = llmprof_cursor_at(&links, op);
-    do {
-      count++;
-      if (link != LLMPROF_ABSENT) link = c->outer[link];
-    } while (link != LLMPROF_ABSENT);
-  }
-  return count;
+static bool add_pair(pairs *p, size_t kernel, int64_t range) {
+  p->count++;
+  return llmprof_values_append(p->kernels, (int64_t)kernel) &&
+         llmprof_values_append(p->ranges, range);
 }
 
-/* A kernel in no range makes one pair, with none. */
-static void fill_pairs(const chains *c, uint32_t *ops, uint32_t *ranges) {
+/* outer, range: by link. */
+static bool fill_pairs(pairs *p, const llmprof_trace *trace,
+                       const int64_t *range, const int64_t *outer) {
   llmprof_cursor links;
-  size_t at = 0;
-  llmprof_cursor_open(&links, c->links);
-  for (size_t op = 0; op < c->kernels; op++) {
+  llmprof_cursor_open(&links, trace->attribution.link);
+  bool ok = p->kernels && p->ranges && range && outer;
+  for (size_t op = 0; ok && op < trace->ops.first[LLMPROF_COPY]; op++) {
     int64_t link = llmprof_cursor_at(&links, op);
-    do {
-      ops[at] = (uint32_t)op;
-      ranges[at++] =
-          link == LLMPROF_ABSENT ? LLMPROF_NONE : (uint32_t)c->range[link];
-      if (link != LLMPROF_ABSENT) link = c->outer[link];
-    } while (link != LLMPROF_ABSENT);
+    ok = add_pair(p, op, link == LLMPROF_ABSENT ? link : range[link]);
+    while (ok && link != LLMPROF_ABSENT &&
+           (link = outer[link]) != LLMPROF_ABSENT)
+      ok = add_pair(p, op, range[link]);
   }
+  return ok && llmprof_values_end(p->kernels) && llmprof_values_end(p->ranges);
 }
 
-static llmprof_frame *all_pairs(llmprof_trace *trace, const chains *c,
-                                size_t count, llmprof_error *err) {
-  llmprof_frame *frame = llmprof_frame_new(count, trace->strings);
-  uint32_t *ops = llmprof_alloc(count, sizeof *ops);
-  uint32_t *ranges = llmprof_alloc(count, sizeof *ranges);
-  if (!frame || !ops || !ranges) {
-    llmprof_free(ops);
-    llmprof_free(ranges);
-    llmprof_frame_free(frame);
-    return llmprof_fail_nomem(err), NULL;
+/* Takes the pairs' columns. */
+static llmprof_frame *frame_of_pairs(llmprof_trace *trace, const pairs *p) {
+  llmprof_frame *frame = llmprof_frame_new(p->count, trace->strings);
+  if (!frame) {
+    llmprof_values_free(p->kernels);
+    llmprof_values_free(p->ranges);
+    return NULL;
   }
-  fill_pairs(c, ops, ranges);
-  bool owned = llmprof_frame_own(frame, ops);
-  owned = llmprof_frame_own(frame, ranges) && owned;
-  llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], NULL,
-                          llmprof_pair_kernel_columns};
-  llmprof_axis around = {trace, 0, trace->ranges.count, NULL,
-                         llmprof_pair_range_columns};
-  if (owned && (kernels.rows = llmprof_frame_array(frame, LLMPROF_U32, ops)) &&
-      (around.rows = llmprof_frame_array(frame, LLMPROF_U32, ranges)) &&
-      add_columns(frame, &kernels) && add_columns(frame, &around))
+  const llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY],
+                                llmprof_frame_keep(frame, p->kernels),
+                                llmprof_pair_kernel_columns};
+  const llmprof_axis around = {trace, 0, trace->ranges.count,
+                               llmprof_frame_keep(frame, p->ranges),
+                               llmprof_pair_range_columns};
+  if (kernels.rows && around.rows && add_columns(frame, &kernels) &&
+      add_columns(frame, &around))
     return frame;
   llmprof_frame_free(frame);
-  return llmprof_fail_nomem(err), NULL;
-}
-
-static llmprof_frame *pairs_of(llmprof_trace *trace, const chains *c,
-                               llmprof_error *err) {
-  if (!c->range || !c->outer) return llmprof_fail_nomem(err), NULL;
-  size_t count = count_pairs(c);
-  if (count > c->kernels) return all_pairs(trace, c, count, err);
-  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY,
-                   llmprof_single_pair_columns, err);
+  return NULL;
 }
 
 static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_attribution *a = llmprof_trace_attribution(trace, err);
   if (!a) return NULL;
-  const chains c = {.links = a->link,
-                    .range = llmprof_values_all(a->range),
-                    .outer = llmprof_values_all(a->outer),
-                    .kernels = trace->ops.first[LLMPROF_COPY]};
-  llmprof_frame *frame = pairs_of(trace, &c, err);
-  llmprof_free(c.range);
-  llmprof_free(c.outer);
-  return frame;
+  int64_t *range = llmprof_values_all(a->range);
+  int64_t *outer = llmprof_values_all(a->outer);
+  pairs p = {llmprof_values_new(), llmprof_values_new(), 0};
+  llmprof_frame *frame = NULL;
+  if (fill_pairs(&p, trace, range, outer)) {
+    frame = frame_of_pairs(trace, &p);
+  } else {
+    llmprof_values_free(p.kernels);
+    llmprof_values_free(p.ranges);
+  }
+  llmprof_free(range);
+  llmprof_free(outer);
+  return frame ? frame : (llmprof_fail_nomem(err), NULL);
 }
 
 /* ---- by name ---- */

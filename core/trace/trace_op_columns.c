@@ -127,14 +127,6 @@ static void launch_times(const int64_t *const *in, size_t count, int64_t *out) {
 #define SHAPE_OF(field, unit) \
   { #field, unit, U32, .in = {OF(details.shape) }, .get = shape_##field }
 
-/* Of pairs with one range at most, too. */
-#define AROUND                                                          \
-  {"range", NULL, U32,                                                  \
-   .in = {{.of = AT(attribution.range), .key = AT(attribution.link)}}}, \
-  {                                                                     \
-    "tag", NULL, TEXT, .in = { RANGE(tag) }                             \
-  }
-
 #define OPERATION_COLUMNS                                                    \
   {.name = "op", .type = U32}, {"name", NULL, TEXT, .in = {OF(ops.name)}},   \
       {"start", "ns", I64, .in = {OF(ops.start)}},                           \
@@ -167,7 +159,11 @@ static void launch_times(const int64_t *const *in, size_t count, int64_t *out) {
        .get = stack_function},                                               \
       {"torch_module", NULL, TEXT, .in = {OF(op_stacks.stack)},              \
        .get = stack_module},                                                 \
-      AROUND
+      {"range", NULL, U32,                                                   \
+       .in = {{.of = AT(attribution.range), .key = AT(attribution.link)}}},  \
+  {                                                                          \
+    "tag", NULL, TEXT, .in = { RANGE(tag) }                                  \
+  }
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
     OPERATION_COLUMNS,
@@ -196,23 +192,11 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
     {0},
 };
 
-/* Of pairs: from the kernel, and from the range. */
-#define PAIR_KERNEL_COLUMNS                                                    \
-  {.name = "kernel", .type = U32}, {"name", NULL, TEXT, .in = {OF(ops.name)}}, \
-      {"duration", "ns", I64, .in = {OF(ops.duration)}},                       \
-      {"pid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_pid}, {   \
-    "tid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_tid          \
-  }
-
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
-    PAIR_KERNEL_COLUMNS,
-    {0},
-};
-
-const llmprof_column_spec llmprof_single_pair_columns[] = {
-    PAIR_KERNEL_COLUMNS,
-    AROUND,
-    {"colon_tag", NULL, TEXT, .in = {RANGE(colon_tag)}},
-    {"style", NULL, U32, .in = {RANGE(style)}},
+    {.name = "kernel", .type = U32},
+    {"name", NULL, TEXT, .in = {OF(ops.name)}},
+    {"duration", "ns", I64, .in = {OF(ops.duration)}},
+    {"pid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_pid},
+    {"tid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_tid},
     {0},
 };
