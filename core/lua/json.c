@@ -94,9 +94,9 @@ static llmprof_lua_schema check_schema(lua_State *L, int arg) {
 /* ---- text ---- */
 
 /* json.decode(text [, options]) -> value | nil, message, code
- * options: name (in messages, "json"), max_depth, max_size, max_nodes, ordered
- * (boolean: objects keep the order of their keys, as json.ordered gives it),
- * schemas, schema (a name of them: return, too, what schemas:check says) */
+ * options: name (in messages, "json"), ordered (boolean: objects keep the order
+ * of their keys, as json.ordered gives it), schemas, schema (a name of them:
+ * return, too, what schemas:check says) */
 static int json_decode(lua_State *L) {
   return llmprof_lua_decode(L, &format, check_schema(L, 2));
 }
@@ -108,22 +108,10 @@ static int json_load(lua_State *L) {
 }
 
 /* json.encode(value [, options]) -> text | nil, message, code
- * options: pretty (boolean: on many lines), indent (spaces a level, 1 to 16;
- * implies pretty; 2), read (boolean: return text and what json.decode(text,
- * options) does) */
+ * options: pretty (boolean: on many lines) */
 static int json_encode(lua_State *L) {
-  static const llmprof_limits limits = {.max_depth = LLMPROF_JSON_DEPTH,
-                                        .max_size = LLMPROF_JSON_SIZE,
-                                        .max_nodes = LLMPROF_JSON_NODES};
   bool pretty = llmprof_lua_opt_bool(L, 2, "pretty", false);
-  lua_Integer indent = llmprof_lua_opt_integer(L, 2, "indent", pretty ? 2 : 0);
-  if (pretty || indent)
-    luaL_argcheck(L, indent >= 1 && indent <= 16, 2,
-                  "option 'indent': from 1 to 16 expected");
-  if (llmprof_lua_opt_bool(L, 2, "read", false))
-    return llmprof_lua_encode_and_decode(L, &format, (unsigned)indent, &limits,
-                                         check_schema(L, 2));
-  return llmprof_lua_encode(L, &format, (unsigned)indent);
+  return llmprof_lua_encode(L, &format, pretty ? 2 : 0);
 }
 
 static const luaL_Reg methods[] = {

@@ -24,7 +24,6 @@ typedef struct holder {
   llmprof_value *tree;
   llmprof_buffer text;
   size_t nodes; /* that were gone through */
-  size_t depth; /* of a tree that is made from Lua */
 } holder;
 
 static void release(holder *h) {
@@ -156,26 +155,6 @@ void llmprof_lua_push_value(lua_State *L, const llmprof_value *value,
   push_value(L, &counter, value, ordered);
 }
 
-/* A limit among the options, 0 when it is not given. */
-static size_t limit_option(lua_State *L, int arg, const char *field,
-                           lua_Integer most) {
-  lua_Integer limit = llmprof_lua_opt_integer(L, arg, field, LUA_MININTEGER);
-  if (limit == LUA_MININTEGER) return 0;
-  if (limit < 1 || limit > most)
-    luaL_argerror(L, arg,
-                  lua_pushfstring(L, "option '%s': from 1 to %I expected",
-                                  field, (LUAI_UACINT)most));
-  return (size_t)limit;
-}
-
-static llmprof_limits check_limits(lua_State *L, int arg) {
-  return (llmprof_limits){
-      .max_depth = limit_option(L, arg, "max_depth", LLMPROF_MAX_DEPTH),
-      .max_size = limit_option(L, arg, "max_size", LUA_MAXINTEGER),
-      .max_nodes = limit_option(L, arg, "max_nodes", LUA_MAXINTEGER),
-  };
-}
-
 /* Push what is wrong with a value, nil where it fits. */
 static int push_check(lua_State *L, llmprof_lua_schema schema,
                       const llmprof_value *value) {
@@ -206,23 +185,21 @@ int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
                        llmprof_lua_schema schema) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
-  llmprof_limits limits = check_limits(L, 2);
   const char *name = llmprof_lua_opt_string(L, 2, "name", format->name);
   bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
-  h->tree = format->parse(text, size, name, &limits, &err);
+  h->tree = format->parse(text, size, name, NULL, &err);
   return finish_reading(L, h, ordered, schema, &err);
 }
 
 int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,
                      llmprof_lua_schema schema) {
   const char *path = llmprof_lua_check_path(L, 1);
-  llmprof_limits limits = check_limits(L, 2);
   bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
-  h->tree = format->load(path, &limits, &err);
+  h->tree = format->load(path, NULL, &err);
   return finish_reading(L, h, ordered, schema, &err);
 }
 
@@ -407,7 +384,6 @@ static bool convert_table(lua_State *L, holder *h, const frame *f,
   if (!value) return false;
   frame inner = {.up = f, .table = table, .depth = f ? f->depth + 1 : 1};
   inner.path.up = path_of(f);
-  if (inner.depth > h->depth) h->depth = inner.depth;
   return list ? convert_items(L, h, &inner, value, count)
               : convert_names(L, h, &inner, value, count);
 }
@@ -452,21 +428,14 @@ static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
   return false;
 }
 
-/* The text of argument 1 in the holder, or err says why there is none. */
-static bool write_text(lua_State *L, holder *h,
-                       const llmprof_lua_format *format, unsigned indent,
-                       llmprof_error *err) {
-  lua_pushvalue(L, 1);
-  bool ok = convert(L, h, NULL, NULL) || llmprof_fail_nomem(err);
-  return ok && format->write(h->tree, indent, &h->text, err);
-}
-
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
                        unsigned indent) {
   luaL_checkany(L, 1);
   holder *h = push_holder(L);
   llmprof_error err;
-  bool ok = write_text(L, h, format, indent, &err);
+  lua_pushvalue(L, 1);
+  bool ok = convert(L, h, NULL, NULL) || llmprof_fail_nomem(&err);
+  ok = ok && format->write(h->tree, indent, &h->text, &err);
   if (ok) lua_pushlstring(L, h->text.bytes, h->text.size);
   release(h);
   return ok ? 1 : llmprof_lua_fail(L, &err);
@@ -479,33 +448,6 @@ int llmprof_lua_check_value(lua_State *L, llmprof_lua_schema schema) {
   push_check(L, schema, h->tree);
   release(h);
   return 1;
-}
-
-static bool is_within(const holder *h, const llmprof_limits *limits) {
-  return h->depth <= limits->max_depth && h->nodes <= limits->max_nodes &&
-         h->text.size <= limits->max_size;
-}
-
-/* The tree that was written is the one that would be read, where that is not
- * more than is read at all: then the parser says so. */
-int llmprof_lua_encode_and_decode(lua_State *L,
-                                  const llmprof_lua_format *format,
-                                  unsigned indent, const llmprof_limits *limits,
-                                  llmprof_lua_schema schema) {
-  luaL_checkany(L, 1);
-  holder *h = push_holder(L);
-  llmprof_error err;
-  if (!write_text(L, h, format, indent, &err)) {
-    release(h);
-    return llmprof_lua_fail(L, &err);
-  }
-  lua_pushlstring(L, h->text.bytes, h->text.size);
-  if (!is_within(h, limits)) {
-    llmprof_value_free(h->tree);
-    h->tree =
-        format->parse(h->text.bytes, h->text.size, format->name, limits, &err);
-  }
-  return 1 + finish_reading(L, h, false, schema, &err);
 }
 
 /* ---- what formats share ---- */

@@ -54,11 +54,4 @@ int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
                        unsigned indent);
 
-/* The same for a format that reads the tree that it wrote, without reading:
- * returns the text and what decode makes of it within limits. */
-int llmprof_lua_encode_and_decode(lua_State *L,
-                                  const llmprof_lua_format *format,
-                                  unsigned indent, const llmprof_limits *limits,
-                                  llmprof_lua_schema schema);
-
 #endif

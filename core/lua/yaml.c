@@ -38,7 +38,7 @@ static const llmprof_lua_format line_format = {
 };
 
 /* yaml.decode(text [, options]) -> value | nil, message, code
- * options: name (in messages, "yaml"), max_depth, max_size, max_nodes */
+ * options: name (in messages, "yaml") */
 static int yaml_decode(lua_State *L) {
   return llmprof_lua_decode(L, &format, (llmprof_lua_schema){0});
 }

@@ -156,11 +156,12 @@ end
 function document.encode(name, value, compact)
   local schema = document.schema(name)
   if type(value) == "table" then shape(schema, schema, value) end
-  local options = with_schema(name, { pretty = not compact, read = true })
-  local written, decoded, wrong = json.encode(value, options)
-  if not written then written, decoded, wrong = json.encode(repaired(value), options) end
-  local message = not written and decoded or not decoded and wrong
-  if message then error(("%s.json: %s"):format(name, message), 0) end
+  local options = { pretty = not compact }
+  local written, message = json.encode(value, options)
+  if not written then written, message = json.encode(repaired(value), options) end
+  if not written then error(("%s.json: %s"):format(name, message), 0) end
+  local decoded, wrong = json.decode(written, with_schema(name, { name = name .. ".json" }))
+  if decoded == nil then error(wrong, 0) end
   if wrong then error(("docs/%s.schema.json does not allow %s"):format(name, wrong), 0) end
   local has_null = written:find("null", 1, true)
   return written .. "\n", has_null and drop_nulls(decoded) or decoded
