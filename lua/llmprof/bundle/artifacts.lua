@@ -268,12 +268,8 @@ function artifacts.list(root)
         code = code }
     end
   end
-  table.sort(runs, function(a, b)
-    local left = a.manifest and a.manifest.started or ""
-    local right = b.manifest and b.manifest.started or ""
-    if left ~= right then return left < right end
-    return a.id < b.id
-  end)
+  table.sort(runs, lists.by(function(run) return run.manifest and run.manifest.started or "" end,
+    "id"))
   return runs
 end
 

@@ -231,7 +231,7 @@ local function finished(rows)
     if #row.kernels == 0 then row.kernels = nil end
     if #row.stages == 0 then row.stages = nil end
   end
-  table.sort(rows.list, lists.by("-device_self_ns", "-host_self_ns", "name"))
+  table.sort(rows.list, operators.by_time)
   return rows.list
 end
 
@@ -513,11 +513,7 @@ function marked_operators.add_replayed(made, path, captures)
   local joined, count = join(operations, all)
   if joined == 0 then return 0, count end
   add_rows(made, operations)
-  table.sort(made.operators, function(a, b)
-    local left, right = a.device_self_ns or 0, b.device_self_ns or 0
-    if left ~= right then return left > right end
-    return a.name < b.name
-  end)
+  table.sort(made.operators, operators.by_time)
   made.launches = launch_list(operations)
   return joined, count
 end

@@ -210,13 +210,10 @@ local function total(gpu)
 end
 
 
--- What ran nothing on the GPU stands with what took no time there.
-local function by_time(a, b)
-  local left, right = a.device_self_ns or 0, b.device_self_ns or 0
-  if left ~= right then return left > right end
-  if a.host_self_ns ~= b.host_self_ns then return a.host_self_ns > b.host_self_ns end
-  return a.name < b.name
-end
+-- The order of operators, for table.sort: what ran nothing on the GPU stands with what took no time
+-- there.
+operators.by_time = lists.by(function(row) return -(row.device_self_ns or 0) end, "-host_self_ns",
+  "name")
 
 
 local function rows_of(host, gpu)
@@ -230,7 +227,7 @@ local function rows_of(host, gpu)
       device_total_ns = group.device_outer.total, device_self_ns = group.device_self.total,
       input_shapes = shapes[name], kernels = group.name and kernels[name] }
   end
-  table.sort(rows, by_time)
+  table.sort(rows, operators.by_time)
   return rows
 end
 

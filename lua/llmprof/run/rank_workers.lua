@@ -1,6 +1,7 @@
 -- Files of ranks dealt to the processes of a job: each makes the parts of its own, which
 -- come together in the first process along a tree.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local part = require "llmprof.ranks.part"
 local process_pool = require "llmprof.process.pool"
 local rank_files = require "llmprof.run.rank_files"
@@ -94,7 +95,7 @@ local function gather(own, list, patience)
   for _, file in ipairs(list) do
     if file.bytes and not file.made then file.made = check(part.decode(file.bytes)) end
   end
-  table.sort(list, function(a, b) return a.number < b.number end)
+  table.sort(list, lists.by "number")
   return list
 end
 

@@ -131,7 +131,7 @@ local function make_room()
     local info = fs.stat(dir .. "/" .. layout.manifest) -- which another process may remove
     list[i] = { dir = dir, time = info and info.mtime_ns or 0 }
   end
-  table.sort(list, function(a, b) return a.time > b.time end)
+  table.sort(list, lists.by "-time")
   for i = MOST_KEPT, #list do artifacts.remove(list[i].dir) end
 end
 

@@ -6,6 +6,7 @@ local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.nvidia.metrics"
 local collector = require "llmprof.collector"
 local step = require "llmprof.run.steps.select"
@@ -96,17 +97,11 @@ end
 
 -- The shapes of a kernel to measure, the most frequent first.
 local function shapes_of(kernel)
-  local list, chosen, calls, covered = {}, {}, 0, 0
-  for i, shape in ipairs(kernel.shapes) do
-    list[i], calls = { shape = shape, at = i }, calls + shape.calls
-  end
-  table.sort(list, function(a, b)
-    if a.shape.calls ~= b.shape.calls then return a.shape.calls > b.shape.calls end
-    return a.at < b.at
-  end)
-  for _, entry in ipairs(list) do
+  local chosen, calls, covered = {}, 0, 0
+  for _, shape in ipairs(kernel.shapes) do calls = calls + shape.calls end
+  for _, shape in ipairs(lists.stable(kernel.shapes, "-calls")) do
     if #chosen == MOST_SHAPES or covered >= SHAPES_COVER * calls then break end
-    chosen[#chosen + 1], covered = entry.shape, covered + entry.shape.calls
+    chosen[#chosen + 1], covered = shape, covered + shape.calls
   end
   return chosen
 end
@@ -117,14 +112,10 @@ local function launches_of(chosen)
   local list = {}
   for _, kernel in ipairs(chosen) do
     for _, shape in ipairs(shapes_of(kernel)) do
-      list[#list + 1] = { kernel = kernel, shape = shape, at = #list }
+      list[#list + 1] = { kernel = kernel, shape = shape }
     end
   end
-  table.sort(list, function(a, b)
-    if a.shape.total_ns ~= b.shape.total_ns then return a.shape.total_ns > b.shape.total_ns end
-    return a.at < b.at
-  end)
-  return list
+  return lists.stable(list, function(one) return -one.shape.total_ns end)
 end
 
 
