@@ -100,14 +100,7 @@ local function key_of(paths)
       info.mtime_ns)
   end
   local found = handed.look(paths, nsys.exported, generators.document_of)
-  for _, path in ipairs(found.traces) do add(path) end
-  for _, file in ipairs(layout.recorded) do
-    if found.files[file.target] then add(found.files[file.target]) end
-  end
-  for _, path in ipairs(found.stacks) do add(path) end
-  local log = found.files[layout.workload.server_log] or found.files[layout.workload.log_found]
-  if log then add(log) end
-  if found.load then add(found.load) end
+  for _, path in ipairs(lists.joined(found.traces, found:others())) do add(path) end
   return digest.base64(digest.sha256(table.concat(said, "\n"))):gsub("[^%w]", "_")
 end
 

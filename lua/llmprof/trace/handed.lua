@@ -4,6 +4,7 @@ local artifacts = require "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local sqlite = require "llmprof.sqlite"
 local trace = require "llmprof.trace"
 local trace_file = require "llmprof.trace.file"
@@ -214,6 +215,25 @@ function Handed:add_beside(path)
     end
     ::continue::
   end
+end
+
+
+-- ---- what is used ----
+
+-- The path of a server's log and its place in a bundle: the one that was named goes before the
+-- one that lies next to the trace; nil without.
+function Handed:log()
+  for _, target in ipairs { layout.workload.server_log, layout.workload.log_found } do
+    if self.files[target] then return self.files[target], target end
+  end
+end
+
+
+-- The paths of what is used besides traces.
+function Handed:others()
+  local list = {}
+  for _, file in ipairs(layout.recorded) do list[#list + 1] = self.files[file.target] end
+  return lists.joined(list, self.stacks, { (self:log()) }, { self.load })
 end
 
 

@@ -11,6 +11,7 @@ local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
 local merged = require "llmprof.ranks.merged"
 local marked_operators = require "llmprof.run.marked_operators"
@@ -126,26 +127,11 @@ function files.about(ctx)
 end
 
 
--- The path of a server's log and its place in the bundle: the one that was named goes before the
--- one that lies next to the trace; nil without.
-local function log_of(used)
-  for _, target in ipairs { layout.workload.server_log, layout.workload.log_found } do
-    if used.files[target] then return used.files[target], target end
-  end
-end
-
-
 -- Every file that is used, with its size.
 function files.inputs(ctx)
   local made, used = yaml.list {}, given(ctx)
-  local function add(path) made[#made + 1] = { file = path, bytes = fs.stat(path).size } end
-  for _, path in ipairs(used.traces) do add(path) end
-  for _, file in ipairs(layout.recorded) do
-    if used.files[file.target] then add(used.files[file.target]) end
-  end
-  for _, list in ipairs { used.stacks, used.captures,
-    { (log_of(used)) }, { used.load } } do
-    for _, path in ipairs(list) do add(path) end
+  for i, path in ipairs(lists.joined(used.traces, used:others(), used.captures)) do
+    made[i] = { file = path, bytes = fs.stat(path).size }
   end
   return { source = "files", files = made }
 end
@@ -153,17 +139,11 @@ end
 
 -- "a trace of torch.profiler, with metrics.json".
 function files.note(ctx)
-  local used, beside = given(ctx), {}
-  for _, file in ipairs(layout.recorded) do
-    local path = used.files[file.target]
-    beside[#beside + 1] = path and path:match "[^/]*$"
-  end
-  for _, list in ipairs { used.stacks, used.captures,
-    { (log_of(used)) }, { used.load } } do
-    for _, path in ipairs(list) do beside[#beside + 1] = path:match "[^/]*$" end
-  end
+  local used = given(ctx)
+  local others = lists.joined(used:others(), used.captures)
+  for i, path in ipairs(others) do others[i] = path:match "[^/]*$" end
   return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
-    #used.traces) .. (#beside > 0 and ", with " .. table.concat(beside, ", ") or "")
+    #used.traces) .. (#others > 0 and ", with " .. table.concat(others, ", ") or "")
 end
 
 
@@ -197,8 +177,7 @@ end
 
 
 function files.left_out(ctx)
-  local lines = given(ctx).left_out
-  return table.move(lines, 1, #lines, 1, {})
+  return lists.first(given(ctx).left_out)
 end
 
 
@@ -234,7 +213,7 @@ function files.timeline(ctx)
     local from = used.files[file.target]
     if file.step == "timeline" and from then ctx.run:take(from, file.target) end
   end
-  local log, target = log_of(used)
+  local log, target = used:log()
   if log then ctx.run:take(log, target) end
   if used.load then
     local metrics = errors.check(generators.read(used.load))
