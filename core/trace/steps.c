@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "frame/sort.h"
 #include "trace/trace_columns.h"
 #include "trace/trace_events.h"
 
@@ -36,6 +35,7 @@ static bool open_step(steps *s, const step_key *key, uint32_t *row) {
     return false;
   s->list[*row] = (step){.key = *key,
                          .launched = LLMPROF_ABSENT,
+                         .before = LLMPROF_ABSENT,
                          .start = INT64_MAX,
                          .end = INT64_MIN};
   return true;
@@ -110,73 +110,61 @@ static int in_order(const void *left, const void *right) {
 
 /* ---- what ran before ---- */
 
-static int by_start(const void *left, const void *right) {
-  const step *a = *(step *const *)left, *b = *(step *const *)right;
-  ORDER(a->start, b->start);
-  return 0;
+/* The first step of a place's process and device that starts no earlier than
+ * `time`, or the one behind them; steps are in order. */
+static size_t step_from(const steps *s, const llmprof_place *place,
+                        int64_t time) {
+  const step wanted = {.key = {0, place->process, place->device},
+                       .start = time};
+  size_t low = 0, high = s->keys.count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (in_order(&s->list[middle], &wanted) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
 }
 
-/* By operation; NULL when out of memory. */
-static int64_t *ends_of(const llmprof_trace *trace) {
+static bool is_of(const step *s, const llmprof_place *place) {
+  return s->key.process == place->process && s->key.device == place->device;
+}
+
+/* Where the last operation of a place ended: behind the start of one step, and
+ * no later than that of the next. */
+typedef struct gap {
+  int64_t after, until;
+  step *next; /* NULL: there is none */
+} gap;
+
+static gap find_gap(const steps *s, const llmprof_place *place, int64_t time) {
+  size_t i = step_from(s, place, time);
+  bool follows = i && is_of(&s->list[i - 1], place);
+  bool more = i < s->keys.count && is_of(&s->list[i], place);
+  return (gap){follows ? s->list[i - 1].start : INT64_MIN,
+               more ? s->list[i].start : INT64_MAX, more ? &s->list[i] : NULL};
+}
+
+/* `before` of a step is when the last operation ended that had ended on its
+ * device when it started, of those that had not when the step before did. */
+static bool look_back(const llmprof_trace *trace, const steps *s) {
+  const llmprof_intern *places = &trace->rows[LLMPROF_PLACES];
+  gap *gaps = llmprof_zalloc(places->count, sizeof *gaps);
   operations o;
   open_operations(&o, trace);
-  int64_t *end = llmprof_alloc(trace->ops.count, sizeof *end);
-  for (size_t op = 0; end && op < trace->ops.count; op++)
-    end[op] = llmprof_end_of(llmprof_cursor_at(&o.start, op),
-                             llmprof_cursor_at(&o.duration, op));
-  return end;
-}
-
-/* Rows of the operations that have an end, by it; NULL when out of memory. */
-static uint32_t *sort_ops(const int64_t *end, size_t ops, size_t *count) {
-  uint32_t *rows = llmprof_alloc(ops, sizeof *rows);
-  if (!rows) return NULL;
-  *count = 0;
-  for (size_t op = 0; op < ops; op++)
-    if (end[op] != LLMPROF_ABSENT) rows[(*count)++] = (uint32_t)op;
-  if (llmprof_sort_rows_i64(rows, *count, end)) return rows;
-  llmprof_free(rows);
-  return NULL;
-}
-
-/* Steps and operations in order of time: `before` of a step is when the last
- * operation ended that had ended on its device when it started. ended: by
- * place. */
-static void look_back(const llmprof_trace *trace, const int64_t *end,
-                      const uint32_t *rows, size_t count, step **order,
-                      size_t step_count, int64_t *ended) {
-  size_t next = 0;
-  for (size_t i = 0; i < step_count; i++) {
-    for (; next < count && end[rows[next]] <= order[i]->start; next++)
-      ended[llmprof_values_get(trace->ops.place, rows[next])] = end[rows[next]];
-    order[i]->before = LLMPROF_ABSENT;
-    for (size_t p = 0; p < trace->rows[LLMPROF_PLACES].count; p++) {
-      const llmprof_place *place =
-          llmprof_intern_get(&trace->rows[LLMPROF_PLACES], (uint32_t)p);
-      if (place->process == order[i]->key.process &&
-          place->device == order[i]->key.device && ended[p] > order[i]->before)
-        order[i]->before = ended[p];
-    }
+  for (size_t op = 0; gaps && op < trace->ops.count; op++) {
+    int64_t end = llmprof_end_of(llmprof_cursor_at(&o.start, op),
+                                 llmprof_cursor_at(&o.duration, op));
+    uint32_t place = (uint32_t)llmprof_cursor_at(&o.place, op);
+    gap *g = &gaps[place];
+    if (end == LLMPROF_ABSENT) continue;
+    if (end <= g->after || end > g->until)
+      *g = find_gap(s, llmprof_intern_get(places, place), end);
+    if (g->next && end > g->next->before) g->next->before = end;
   }
-}
-
-static bool find_before(const llmprof_trace *trace, steps *s) {
-  size_t places = trace->rows[LLMPROF_PLACES].count, count = 0;
-  int64_t *end = ends_of(trace);
-  uint32_t *rows = end ? sort_ops(end, trace->ops.count, &count) : NULL;
-  step **order = llmprof_alloc(s->keys.count, sizeof *order);
-  int64_t *ended = llmprof_alloc(places, sizeof *ended);
-  bool ok = rows && order && ended;
-  if (ok) {
-    for (size_t p = 0; p < places; p++) ended[p] = LLMPROF_ABSENT;
-    for (size_t i = 0; i < s->keys.count; i++) order[i] = &s->list[i];
-    qsort(order, s->keys.count, sizeof *order, by_start);
-    look_back(trace, end, rows, count, order, s->keys.count, ended);
-  }
-  llmprof_free(end);
-  llmprof_free(rows);
-  llmprof_free(order);
-  llmprof_free(ended);
+  bool ok = gaps != NULL;
+  llmprof_free(gaps);
   return ok;
 }
 
@@ -195,6 +183,7 @@ static void chain(step *list, size_t count) {
     if (other) last_end = LLMPROF_ABSENT;
     if (last_end > list[i].before) list[i].before = last_end;
     list[i].begin = begin_of(&list[i]);
+    last_end = list[i].before;
     if (list[i].end > last_end) last_end = list[i].end;
   }
 }
@@ -316,10 +305,12 @@ llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
   steps s = {0};
   llmprof_intern_init(&s.keys, sizeof(step_key));
   uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
-  if (of_link && gather(trace, of_link, &s) && find_before(trace, &s)) {
+  if (of_link && gather(trace, of_link, &s)) {
     if (s.keys.count) qsort(s.list, s.keys.count, sizeof *s.list, in_order);
-    chain(s.list, s.keys.count);
-    frame = frame_of(trace, &s);
+    if (look_back(trace, &s)) {
+      chain(s.list, s.keys.count);
+      frame = frame_of(trace, &s);
+    }
   }
   llmprof_free(of_link);
   llmprof_free(s.list);
