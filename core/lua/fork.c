@@ -33,13 +33,13 @@ static void work(lua_State *L, llmprof_fork *own) {
 }
 
 /* fork.start(threads, f) -> process | nil, message, code. There f is called,
- * which has everything as it is here now, and `threads` threads of ours; what
- * it returns is handed over if it is a string, and before that whatever it
- * calls its argument with. What it raises is lost, and what it prints may be.
- * It hears of no signal. */
+ * which has everything as it is here now, and `threads` threads of ours, 0
+ * where it only waits for a disk; what it returns is handed over if it is a
+ * string, and before that whatever it calls its argument with. What it raises
+ * is lost, and what it prints may be. It hears of no signal. */
 static int fork_start(lua_State *L) {
   lua_Integer threads = luaL_checkinteger(L, 1);
-  luaL_argcheck(L, threads > 0, 1, "a number of threads is expected");
+  luaL_argcheck(L, threads >= 0, 1, "a number of threads is expected");
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
   luaL_checkstack(L, 8, NULL);

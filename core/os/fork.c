@@ -48,7 +48,7 @@ static void settle_in(llmprof_fork *f, int held, size_t threads, pid_t first,
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != first) _exit(1); /* it was gone before that held */
   llmprof_account_use(f->account);
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, threads ? threads : 1);
   close(f->life);
   f->life = held;
   sigprocmask(SIG_SETMASK, mask, NULL);
@@ -102,7 +102,6 @@ static int start(llmprof_fork *f, size_t threads, llmprof_error *err) {
 int llmprof_fork_start(size_t threads, llmprof_fork **made,
                        llmprof_error *err) {
   *made = NULL;
-  if (!threads) threads = 1;
   if (is_second) {
     llmprof_fail(err, LLMPROF_UNSUPPORTED,
                  "no second process: this one is such");

@@ -31,9 +31,9 @@
 typedef struct llmprof_fork llmprof_fork;
 
 /* 1 in the first process, 0 in the second, which has to end by
- * llmprof_fork_end and may have `threads` threads; -1 where there is none:
- * UNSUPPORTED in a second process, or where the system has no files in memory;
- * LIMIT, NOMEM. */
+ * llmprof_fork_end and may have `threads` threads, 0 where it only waits for
+ * a disk; -1 where there is none: UNSUPPORTED in a second process, or where the
+ * system has no files in memory; LIMIT, NOMEM. */
 int llmprof_fork_start(size_t threads, llmprof_fork **made, llmprof_error *err);
 
 /* In the second process: hand over bytes, as often as wanted. */

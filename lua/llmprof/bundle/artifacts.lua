@@ -398,7 +398,7 @@ function Run:begin_taking(from, name)
     self:take(from, name)
     return true
   end
-  self.taking = { from = from, name = name, info = info, pool = process_pool.begin { { work } } }
+  self.taking = { from = from, name = name, info = info, pool = process_pool.begin({ { work } }, 0) }
 end
 
 

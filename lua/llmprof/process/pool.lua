@@ -174,11 +174,12 @@ end
 
 
 -- Begin with lists of functions, each list in a process of its own, one function after the
--- other, while this one goes on. Each has its share of the threads; to this one is left what
--- others do not have or no longer need.
-function process_pool.begin(lists)
+-- other, while this one goes on. Each has its share of the threads, or as many as are given, 0
+-- for one that only waits for a disk; to this one is left what others do not have or no longer
+-- need.
+function process_pool.begin(lists, threads)
   local pool = setmetatable({ others = {} }, Pool)
-  local share = math.max(process_pool.threads() // (#lists + 1), 1)
+  local share = threads or math.max(process_pool.threads() // (#lists + 1), 1)
   for i, works in ipairs(lists) do
     pool.others[i] = fork.start(share, function(hand_over)
       for _, work in ipairs(works) do
