@@ -1,6 +1,6 @@
-/* A value is first written out exactly, which a binary fraction always can
- * be: it has as many decimal places as bits behind the point. Units that are
- * powers of ten then only move the point, and rounding is done on digits. */
+/* A value is made an integer of the last digit that is shown: what a double
+ * loses on the way is known exactly (fma), and units that are powers of ten
+ * divide integers. Only numbers that are too large for that are printf's. */
 #include "text/format.h"
 
 #include <float.h>
@@ -12,20 +12,8 @@
 #include "text/digits.h"
 
 enum {
-  /* Below, a value is 0 in every unit and with as many digits as allowed. */
-  TINY_EXPONENT = -90,
-  SLACK = 32,    /* zeros that moving the point may need on either side */
-  INTEGER = 310, /* digits of DBL_MAX, and one for a carry */
-  PLACES = DBL_MANT_DIG - TINY_EXPONENT,
-  ROOM = SLACK + INTEGER + PLACES + SLACK,
+  LONGEST = DBL_MAX_10_EXP + LLMPROF_MAX_DIGITS + 16 /* bytes of any number */
 };
-
-/* The digits of |value|: `point` of them are in front of the point. */
-typedef struct decimal {
-  char digits[ROOM];
-  int first, count, point;
-  bool negative;
-} decimal;
 
 /* ---- units ---- */
 
@@ -83,107 +71,52 @@ const llmprof_unit *llmprof_unit_named(llmprof_quantity quantity,
   return NULL;
 }
 
-/* ---- decimals ---- */
+/* ---- numbers of the last digit ---- */
 
-/* Decimal places that write the value out in full. */
-static int exact_places(double value) {
-  int exponent;
-  frexp(value, &exponent);
-  return exponent < DBL_MANT_DIG ? DBL_MANT_DIG - exponent : 0;
+const char llmprof_digit_pairs[200] = "00010203040506070809"
+                                      "10111213141516171819"
+                                      "20212223242526272829"
+                                      "30313233343536373839"
+                                      "40414243444546474849"
+                                      "50515253545556575859"
+                                      "60616263646566676869"
+                                      "70717273747576777879"
+                                      "80818283848586878889"
+                                      "90919293949596979899";
+
+static uint64_t power_of_ten(int power) {
+  uint64_t product = 1;
+  while (power-- > 0) product *= 10;
+  return product;
 }
 
-/* Take over `places` digits at the end of the text and those in front. */
-static void take_digits(decimal *d, const char *text, int size, int places) {
-  int integer = (int)strspn(text, "0123456789");
-  memset(d->digits, '0', sizeof d->digits);
-  memcpy(d->digits + SLACK, text, (size_t)integer);
-  memcpy(d->digits + SLACK + integer, text + size - places, (size_t)places);
-  d->first = SLACK;
-  d->count = integer + places;
-  d->point = integer;
+/* number * 10^power, halves up. */
+static bool scale_integer(uint64_t number, int power, uint64_t *scaled) {
+  if (power < -18 || power > 18) return false;
+  uint64_t by = power_of_ten(power < 0 ? -power : power);
+  *scaled = power < 0 ? number / by + (number % by >= by / 2) : number * by;
+  return power < 0 || number <= UINT64_MAX / by;
 }
 
-/* Write out a finite value. */
-static void expand(decimal *d, double value) {
-  int exponent;
-  frexp(value, &exponent);
-  d->negative = value < 0;
-  if (exponent < TINY_EXPONENT) value = 0;
-  int places = value != 0 ? exact_places(value) : 0;
-  char text[INTEGER + PLACES + 8]; /* sign, point (of any locale), NUL */
-  int size = snprintf(text, sizeof text, "%.*f", places, fabs(value));
-  take_digits(d, text, size, places);
-}
-
-static void expand_integer(decimal *d, int64_t value) {
-  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-  char text[24];
-  int size = snprintf(text, sizeof text, "%" PRIu64, magnitude);
-  d->negative = value < 0;
-  take_digits(d, text, size, 0);
-}
-
-/* Divide by 10^power10. The array is zeros on both sides of the digits. */
-static void move_point(decimal *d, int power10) {
-  d->point -= power10;
-  if (d->point < 1) {
-    d->first -= 1 - d->point;
-    d->count += 1 - d->point;
-    d->point = 1;
+bool llmprof_scale_easily(double value, int power, uint64_t *number) {
+  static const double powers[LLMPROF_EASY_PLACES + 1] = {
+      1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const double exact = 4503599627370496.0; /* below, halves are doubles */
+  double size = fabs(value);
+  if (power < 0) /* what is behind the point makes no half of an integer */
+    return size < 0x1p63 && scale_integer((uint64_t)size, power, number);
+  if (power > LLMPROF_EASY_PLACES) return false;
+  double product = size * powers[power];
+  if (!(product < exact)) return false;
+  if ((double)(uint64_t)size == size) { /* and so is the product */
+    *number = (uint64_t)product;
+    return true;
   }
-}
-
-/* Cut to `places` behind the point, half away from zero. */
-static void round_to(decimal *d, int places) {
-  int kept = d->point + places;
-  char *digits = d->digits + d->first;
-  bool up = kept < d->count && digits[kept] >= '5';
-  d->count = kept;
-  for (int i = kept - 1; up && i >= 0; i--) {
-    up = digits[i] == '9';
-    digits[i] = up ? '0' : (char)(digits[i] + 1);
-  }
-  if (!up) return;
-  d->digits[--d->first] = '1'; /* the carry out of 999 */
-  d->count++;
-  d->point++;
-}
-
-/* No zeros in front, but one when nothing else is there. */
-static void strip(decimal *d) {
-  while (d->point > 1 && d->digits[d->first] == '0') {
-    d->first++;
-    d->count--;
-    d->point--;
-  }
-}
-
-/* From the base unit to `unit`; a power of two was divided by before. */
-static void convert(decimal *d, const llmprof_unit *unit, int places) {
-  move_point(d, unit->power10);
-  round_to(d, places);
-  strip(d);
-}
-
-static void convert_number(decimal *d, double value, const llmprof_unit *unit,
-                           int places) {
-  expand(d, ldexp(value, -unit->power2));
-  convert(d, unit, places);
-}
-
-static bool is_zero(const decimal *d) {
-  for (int i = 0; i < d->count; i++) {
-    if (d->digits[d->first + i] != '0') return false;
-  }
+  double lost = fma(size, powers[power], -product);
+  double part = product - floor(product);
+  *number = (uint64_t)product + (part > 0.5 || (part == 0.5 && lost >= 0));
   return true;
-}
-
-/* True when the part before the point is at least `limit`, of 4 digits. */
-static bool reaches(const decimal *d, int limit) {
-  int integer = 0;
-  for (int i = 0; i < d->point && integer < limit; i++)
-    integer = integer * 10 + (d->digits[d->first + i] - '0');
-  return integer >= limit;
 }
 
 /* ---- formats ---- */
@@ -197,42 +130,63 @@ static bool digits_valid(int digits) {
          (digits >= 0 && digits <= LLMPROF_MAX_DIGITS);
 }
 
+/* Is the value, rounded, at least so many of a unit? */
+static bool reaches(double value, const llmprof_unit *unit, int places,
+                    int limit) {
+  uint64_t number;
+  value = ldexp(fabs(value), -unit->power2);
+  if (llmprof_scale_easily(value, places - unit->power10, &number))
+    return (double)number >= limit * pow(10, places);
+  return value >= limit * pow(10, unit->power10);
+}
+
 const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity, double value,
                                      int digits) {
   if (!isfinite(value) || !digits_valid(digits)) return NULL;
   int count;
   const llmprof_unit *unit = llmprof_units(quantity, &count);
   int limit = quantity == LLMPROF_BINARY ? 1024 : 1000;
-  for (; count > 1; unit++, count--) {
-    decimal d;
-    convert_number(&d, value, unit, places_of(unit, digits));
-    if (!reaches(&d, limit)) break;
-  }
+  while (count-- > 1 && reaches(value, unit, places_of(unit, digits), limit))
+    unit++;
   return unit;
 }
 
-static void append(llmprof_buffer *out, const decimal *d,
-                   const char *separator) {
-  const char *digits = d->digits + d->first;
-  if (d->negative && !is_zero(d)) llmprof_buffer_putc(out, '-');
-  for (int i = 0; i < d->point; i++) {
-    if (i && separator && (d->point - i) % 3 == 0)
-      llmprof_buffer_puts(out, separator);
-    llmprof_buffer_putc(out, digits[i]);
+/* Append a text of digits, of which so many are behind a point, of any locale.
+ */
+static void append(llmprof_buffer *out, bool negative, const char *text,
+                   int places, const char *separator) {
+  size_t size = strlen(text), integer = strspn(text, "0123456789");
+  size_t at = separator && *separator ? (integer - 1) % 3 + 1 : integer;
+  if (negative && strpbrk(text, "123456789")) llmprof_buffer_putc(out, '-');
+  llmprof_buffer_add(out, text, at);
+  for (; at < integer; at += 3) {
+    llmprof_buffer_puts(out, separator);
+    llmprof_buffer_add(out, text + at, 3);
   }
-  if (d->count == d->point) return;
+  if (!places) return;
   llmprof_buffer_putc(out, '.');
-  llmprof_buffer_add(out, digits + d->point, (size_t)(d->count - d->point));
+  llmprof_buffer_add(out, text + size - places, (size_t)places);
 }
 
 static void append_unit(llmprof_buffer *out, const llmprof_unit *unit,
-                        const char *suffix) {
+                        const llmprof_format *format) {
   const char *symbol = unit->symbol ? unit->symbol : unit->name;
-  if (!suffix) suffix = "";
-  if (!*symbol && !*suffix) return;
+  const char *suffix = format->suffix ? format->suffix : "";
+  if (format->bare || (!*symbol && !*suffix)) return;
   if (strcmp(symbol, "%") != 0) llmprof_buffer_putc(out, ' ');
   llmprof_buffer_puts(out, symbol);
   llmprof_buffer_puts(out, suffix);
+}
+
+/* Append number / 10^places with its unit. */
+static bool append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
+                         const llmprof_unit *unit, int places,
+                         const llmprof_format *format) {
+  char text[LLMPROF_FIXED_SIZE + 1];
+  *llmprof_put_fixed(text, false, number, places) = '\0';
+  append(out, negative, text, places, format->separator);
+  append_unit(out, unit, format);
+  return true;
 }
 
 static const llmprof_unit *unit_of(llmprof_quantity quantity, double value,
@@ -242,129 +196,30 @@ static const llmprof_unit *unit_of(llmprof_quantity quantity, double value,
   return llmprof_unit_for(quantity, value, format->digits);
 }
 
-static bool append_value(llmprof_buffer *out, const decimal *d,
-                         const llmprof_unit *unit,
-                         const llmprof_format *format) {
-  append(out, d, format->separator);
-  if (!format->bare) append_unit(out, unit, format->suffix);
-  return true;
-}
-
-/* ---- most values ---- */
-
-enum {
-  EASY_SIZE = 64
-};
-
-const char llmprof_digit_pairs[200] = "00010203040506070809"
-                                      "10111213141516171819"
-                                      "20212223242526272829"
-                                      "30313233343536373839"
-                                      "40414243444546474849"
-                                      "50515253545556575859"
-                                      "60616263646566676869"
-                                      "70717273747576777879"
-                                      "80818283848586878889"
-                                      "90919293949596979899";
-
-static size_t put_thousands(char *text, size_t at, uint64_t number,
-                            char separator) {
-  for (int digit = 0; number || !digit; digit++, number /= 10) {
-    if (digit && digit % 3 == 0) text[--at] = separator;
-    text[--at] = (char)('0' + number % 10);
-  }
-  return at;
-}
-
-/* Append number / 10^places. */
-static void append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
-                         int places, char separator) {
-  char text[EASY_SIZE];
-  size_t at = sizeof text;
-  if (!separator) {
-    char *end = llmprof_put_fixed(text, negative, number, places);
-    llmprof_buffer_add(out, text, (size_t)(end - text));
-    return;
-  }
-  negative = negative && number;
-  for (int digit = 0; digit < places; digit++, number /= 10)
-    text[--at] = (char)('0' + number % 10);
-  if (places) text[--at] = '.';
-  at = put_thousands(text, at, number, separator);
-  if (negative) text[--at] = '-';
-  llmprof_buffer_add(out, text + at, sizeof text - at);
-}
-
-bool llmprof_scale_easily(double value, int power, uint64_t *number) {
-  static const double powers[LLMPROF_EASY_PLACES + 1] = {
-      1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  const double exact = 4503599627370496.0; /* below, halves are doubles */
-  if (power < 0 || power > LLMPROF_EASY_PLACES) return false;
-  double size = fabs(value), product = size * powers[power];
-  if (!(product < exact)) return false;
-  if ((double)(uint64_t)size == size) { /* and so is the product */
-    *number = (uint64_t)product;
-    return true;
-  }
-  double lost = fma(size, powers[power], -product);
-  double part = product - floor(product);
-  *number = (uint64_t)product + (part > 0.5 || (part == 0.5 && lost >= 0));
-  return true;
-}
-
-/* Is the value appended without writing it out exactly? */
-static bool append_easily(llmprof_buffer *out, double value,
-                          const llmprof_unit *unit,
-                          const llmprof_format *format) {
-  const char *separator = format->separator ? format->separator : "";
-  int places = places_of(unit, format->digits);
-  uint64_t number;
-  if (unit->power2 || (*separator && separator[1]) ||
-      !llmprof_scale_easily(value, places - unit->power10, &number))
-    return false;
-  append_fixed(out, value < 0, number, places, *separator);
-  if (!format->bare) append_unit(out, unit, format->suffix);
-  return true;
-}
-
-/* Is the integer appended as it is, without a point and in no larger unit? */
-static bool append_integer(llmprof_buffer *out, int64_t value,
-                           const llmprof_unit *unit,
-                           const llmprof_format *format) {
-  const char *separator = format->separator ? format->separator : "";
-  if (unit->power10 || unit->power2 || places_of(unit, format->digits) ||
-      (*separator && separator[1]))
-    return false;
-  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-  append_fixed(out, value < 0, magnitude, 0, *separator);
-  if (!format->bare) append_unit(out, unit, format->suffix);
-  return true;
-}
-
 bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
                            double value, const llmprof_format *format) {
   const llmprof_unit *unit = unit_of(quantity, value, format);
   if (!unit) return false;
-  if (append_easily(out, value, unit, format)) return true;
-  decimal d;
-  convert_number(&d, value, unit, places_of(unit, format->digits));
-  return append_value(out, &d, unit, format);
+  int places = places_of(unit, format->digits);
+  uint64_t number;
+  double scaled = ldexp(value, -unit->power2);
+  if (llmprof_scale_easily(scaled, places - unit->power10, &number))
+    return append_fixed(out, value < 0, number, unit, places, format);
+  char text[LONGEST];
+  if (unit->power10) scaled /= pow(10, unit->power10);
+  snprintf(text, sizeof text, "%.*f", places, fabs(scaled));
+  append(out, value < 0, text, places, format->separator);
+  append_unit(out, unit, format);
+  return true;
 }
 
 bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
                             int64_t value, const llmprof_format *format) {
   const llmprof_unit *unit = unit_of(quantity, (double)value, format);
   if (!unit) return false;
-  if (append_integer(out, value, unit, format)) return true;
-  if (unit->power2)
-    return llmprof_format_number(out, quantity, (double)value, format);
-  const int64_t easy = INT64_C(1) << 52;
-  if (value > -easy && value < easy &&
-      append_easily(out, (double)value, unit, format))
-    return true;
-  decimal d;
-  expand_integer(&d, value);
-  convert(&d, unit, places_of(unit, format->digits));
-  return append_value(out, &d, unit, format);
+  int places = places_of(unit, format->digits);
+  uint64_t number = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  if (!unit->power2 && scale_integer(number, places - unit->power10, &number))
+    return append_fixed(out, value < 0, number, unit, places, format);
+  return llmprof_format_number(out, quantity, (double)value, format);
 }

@@ -1,9 +1,10 @@
 /* Numbers for people: "1,234.50", "1.24 ms", "139.80 GiB", "35.2%".
  *
  * Rounding is half away from zero on the exact value: 0.125 is 0.13 and 1245
- * us are 1.25 ms, but 2.675, which is a little less as a double, is 2.67. The
- * result does not depend on the locale. Values must be finite; what is absent
- * is the caller's to say. */
+ * us are 1.25 ms, but 2.675, which is a little less as a double, is 2.67. Where
+ * the digits shown are more than a double has, it is printf's. The result does
+ * not depend on the locale. Values must be finite; what is absent is the
+ * caller's to say. */
 #ifndef LLMPROF_FORMAT_H
 #define LLMPROF_FORMAT_H
 
@@ -64,8 +65,8 @@ const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity, double value,
 bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
                            double value, const llmprof_format *format);
 
-/* The same with all the digits of 64 bits; in units by 1024 only as many as
- * a double has. */
+/* The same with all the digits of 64 bits; in units by 1024, and with more
+ * digits behind the point than 64 bits hold, only as many as a double has. */
 bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
                             int64_t value, const llmprof_format *format);
 
