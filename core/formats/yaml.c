@@ -166,25 +166,7 @@ static bool is_merge(const yaml_event_t *event) {
   return size == 2 && memcmp(text, "<<", 2) == 0;
 }
 
-/* Keep a value that belongs to no tree until reading ends. */
-static bool keep(llmprof_yaml_reader *r, llmprof_value *value) {
-  return llmprof_value_append(r->kept, value) || llmprof_fail_nomem(r->err);
-}
-
-static bool read_anchored_key(llmprof_yaml_reader *r, const yaml_event_t *event,
-                              const char *key, size_t size) {
-  const yaml_char_t *name = event->data.scalar.anchor;
-  size_t slot;
-  if (!name) return true;
-  llmprof_value *value =
-      llmprof_yaml_made(r, llmprof_value_new_string(key, size));
-  if (!value || !keep(r, value) || !llmprof_yaml_open_anchor(r, name, &slot))
-    return false;
-  llmprof_yaml_close_anchor(r, name, slot, value);
-  return true;
-}
-
-/* The bytes live as long as the event, or as the anchored node. */
+/* The bytes live as long as the event, or as what its alias is of. */
 static bool read_key(llmprof_yaml_reader *r, const yaml_event_t *event,
                      const char **key, size_t *size) {
   if (event->type == YAML_ALIAS_EVENT) {
@@ -200,8 +182,10 @@ static bool read_key(llmprof_yaml_reader *r, const yaml_event_t *event,
     return llmprof_yaml_fail_at(r, LLMPROF_UNSUPPORTED, event,
                                 "key is a list or a map");
   *key = text_of(event, size);
+  const yaml_char_t *anchor = event->data.scalar.anchor;
   return check_tag(r, event, event->data.scalar.tag, LLMPROF_STRING) &&
-         read_anchored_key(r, event, *key, *size);
+         (!anchor || llmprof_yaml_remember(
+                         r, anchor, llmprof_value_new_string(*key, *size)));
 }
 
 static bool fail_duplicate(const llmprof_yaml_reader *r,
@@ -220,8 +204,12 @@ static bool read_pair(llmprof_yaml_reader *r, const yaml_event_t *event,
   if (llmprof_value_get(map, key, size))
     return fail_duplicate(r, event, key, size);
   r->text += size; /* the limit is checked with the value */
+  size_t index = llmprof_value_count(map);
+  if (!llmprof_value_set(map, key, size, llmprof_value_new_null()))
+    return llmprof_fail_nomem(r->err);
   llmprof_value *value = read_next(r, depth);
   if (!value) return false;
+  key = llmprof_value_key(map, index, &size);
   return llmprof_value_set(map, key, size, value) || llmprof_fail_nomem(r->err);
 }
 
@@ -261,7 +249,7 @@ static bool merge(llmprof_yaml_reader *r, const yaml_event_t *event,
 typedef struct merging {
   yaml_event_t key;
   bool seen;
-  const llmprof_value *from;
+  llmprof_value *from;
 } merging;
 
 static bool read_merge(llmprof_yaml_reader *r, const yaml_event_t *event,
@@ -269,9 +257,8 @@ static bool read_merge(llmprof_yaml_reader *r, const yaml_event_t *event,
   if (m->seen) return fail_duplicate(r, event, "<<", 2);
   m->seen = true;
   m->key.start_mark = event->start_mark;
-  llmprof_value *from = read_next(r, depth);
-  m->from = from;
-  return from && keep(r, from);
+  m->from = read_next(r, depth);
+  return m->from;
 }
 
 /* The map's own keys win, so that merging comes last. */
@@ -281,7 +268,8 @@ static bool read_pairs(llmprof_yaml_reader *r, llmprof_value *map,
   bool ok = true, end = false;
   while (ok && !end) {
     yaml_event_t event;
-    if (!llmprof_yaml_next(r, &event)) return false;
+    ok = llmprof_yaml_next(r, &event);
+    if (!ok) break;
     end = event.type == YAML_MAPPING_END_EVENT;
     if (is_merge(&event))
       ok = read_merge(r, &event, &m, depth);
@@ -289,7 +277,9 @@ static bool read_pairs(llmprof_yaml_reader *r, llmprof_value *map,
       ok = read_pair(r, &event, map, depth);
     yaml_event_delete(&event);
   }
-  return ok && (!m.seen || merge(r, &m.key, map, m.from, depth));
+  ok = ok && (!m.seen || merge(r, &m.key, map, m.from, depth));
+  llmprof_value_free(m.from);
+  return ok;
 }
 
 static llmprof_value *read_holder(llmprof_yaml_reader *r,
@@ -321,13 +311,14 @@ static llmprof_value *read_node(llmprof_yaml_reader *r,
                               : event->type == YAML_MAPPING_START_EVENT
                                   ? event->data.mapping_start.anchor
                                   : event->data.sequence_start.anchor;
-  size_t slot;
-  if (!llmprof_yaml_open_anchor(r, anchor, &slot)) return NULL;
   llmprof_value *value = event->type == YAML_SCALAR_EVENT
                              ? read_scalar(r, event)
                              : read_holder(r, event, depth + 1);
-  if (value) llmprof_yaml_close_anchor(r, anchor, slot, value);
-  return value;
+  if (!value || !anchor) return value;
+  llmprof_value *copy = llmprof_yaml_copy(r, event, value, 0);
+  if (copy && llmprof_yaml_remember(r, anchor, copy)) return value;
+  llmprof_value_free(value);
+  return NULL;
 }
 
 /* ---- in and out ---- */
@@ -387,9 +378,8 @@ static bool check_directives(const llmprof_yaml_reader *r) {
 
 static llmprof_value *read_all(llmprof_yaml_reader *r) {
   r->anchors = llmprof_value_new_map();
-  r->kept = llmprof_value_new_list();
   llmprof_value *value = NULL;
-  if (!r->anchors || !r->kept || !yaml_parser_initialize(&r->parser)) {
+  if (!r->anchors || !yaml_parser_initialize(&r->parser)) {
     llmprof_fail_nomem(r->err);
   } else {
     yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
@@ -399,8 +389,6 @@ static llmprof_value *read_all(llmprof_yaml_reader *r) {
     yaml_parser_delete(&r->parser);
   }
   llmprof_value_free(r->anchors);
-  llmprof_value_free(r->kept);
-  llmprof_free(r->anchored);
   return value;
 }
 

@@ -17,8 +17,8 @@
 #include "llmprof/error.h"
 
 /* What 0 in llmprof_limits stands for. Nodes are counted after aliases are
- * copied, and the text of all scalars together, copies included, is held to
- * the size limit too. */
+ * copied, those with an anchor twice, and the text of all scalars together,
+ * copies included, is held to the size limit too. */
 enum {
   LLMPROF_YAML_DEPTH = 200,
   LLMPROF_YAML_SIZE = 256 * 1024 * 1024,

@@ -120,38 +120,20 @@ bool llmprof_yaml_next(llmprof_yaml_reader *r, yaml_event_t *event) {
 
 /* ---- anchors ---- */
 
-bool llmprof_yaml_open_anchor(llmprof_yaml_reader *r, const yaml_char_t *name,
-                              size_t *slot) {
-  *slot = r->anchor_count;
-  if (!name) return true;
-  if (!llmprof_grow(&r->anchored, &r->anchor_cap, r->anchor_count + 1,
-                    sizeof *r->anchored))
-    return llmprof_fail_nomem(r->err);
-  r->anchored[r->anchor_count++] = NULL;
+bool llmprof_yaml_remember(llmprof_yaml_reader *r, const yaml_char_t *name,
+                           llmprof_value *copy) {
   return llmprof_value_set(r->anchors, (const char *)name,
-                           strlen((const char *)name),
-                           llmprof_value_new_int((int64_t)*slot)) ||
+                           strlen((const char *)name), copy) ||
          llmprof_fail_nomem(r->err);
-}
-
-void llmprof_yaml_close_anchor(llmprof_yaml_reader *r, const yaml_char_t *name,
-                               size_t slot, const llmprof_value *node) {
-  if (name) r->anchored[slot] = node;
 }
 
 const llmprof_value *llmprof_yaml_find_anchor(const llmprof_yaml_reader *r,
                                               const yaml_event_t *event) {
   const char *name = (const char *)event->data.alias.anchor;
-  const llmprof_value *slot = llmprof_value_get(r->anchors, name, strlen(name));
-  if (!slot) {
-    llmprof_yaml_fail_at(r, LLMPROF_SYNTAX, event,
-                         "there is no anchor &%s above", name);
-    return NULL;
-  }
-  const llmprof_value *node = r->anchored[llmprof_value_int(slot)];
+  const llmprof_value *node = llmprof_value_get(r->anchors, name, strlen(name));
   if (!node)
     llmprof_yaml_fail_at(r, LLMPROF_SYNTAX, event,
-                         "*%s is part of what it refers to", name);
+                         "there is no anchor &%s above", name);
   return node;
 }
 

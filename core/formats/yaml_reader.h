@@ -21,10 +21,7 @@ typedef struct llmprof_yaml_reader {
   size_t size;
   size_t nodes, text; /* so far, copies included */
   llmprof_limits limits;
-  llmprof_value *anchors;         /* name -> index into anchored */
-  const llmprof_value **anchored; /* NULL while the node is being read */
-  size_t anchor_count, anchor_cap;
-  llmprof_value *kept; /* anchors may point here: merged maps, keys */
+  llmprof_value *anchors; /* name -> copy of the node */
   llmprof_error *err;
 } llmprof_yaml_reader;
 
@@ -46,14 +43,12 @@ bool llmprof_yaml_count(llmprof_yaml_reader *r, const yaml_event_t *event,
 bool llmprof_yaml_check_depth(const llmprof_yaml_reader *r,
                               const yaml_event_t *event, size_t depth);
 
-/* A slot for the node that starts here and is closed when it is complete; a
- * node without a name (NULL) has none. A later anchor takes over the name. */
-bool llmprof_yaml_open_anchor(llmprof_yaml_reader *r, const yaml_char_t *name,
-                              size_t *slot);
-void llmprof_yaml_close_anchor(llmprof_yaml_reader *r, const yaml_char_t *name,
-                               size_t slot, const llmprof_value *node);
+/* Let aliases of this name be that node, which becomes the reader's; NULL is
+ * out of memory. A later anchor takes over the name. */
+bool llmprof_yaml_remember(llmprof_yaml_reader *r, const yaml_char_t *name,
+                           llmprof_value *copy);
 
-/* The node that an alias event refers to. */
+/* The node that an alias event refers to, until its name is taken over. */
 const llmprof_value *llmprof_yaml_find_anchor(const llmprof_yaml_reader *r,
                                               const yaml_event_t *event);
 
