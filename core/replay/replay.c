@@ -11,7 +11,8 @@ llmprof_replay *llmprof_replay_new(void) {
   llmprof_replay *r = llmprof_zalloc(1, sizeof *r);
   if (!r) return NULL;
   r->names = llmprof_strings_new();
-  if (r->names) return r;
+  uint32_t none; /* REPLAY_NO_NAME, as the first */
+  if (r->names && llmprof_strings_add(r->names, "", 0, &none)) return r;
   llmprof_replay_free(r);
   return NULL;
 }
@@ -25,13 +26,18 @@ void llmprof_replay_free(llmprof_replay *r) {
   llmprof_free(r->threads);
   llmprof_free(r->ranges);
   llmprof_free(r->parts);
-  llmprof_free(r->syncs);
-  llmprof_free(r->records);
+  llmprof_free(r->syncs.items);
+  llmprof_free(r->records.items);
   llmprof_free(r->by_call);
   llmprof_free(r->launched);
+  llmprof_free(r->waiting);
   llmprof_free(r->targets.items);
   llmprof_free(r->waits.items);
-  llmprof_free(r->events);
+  llmprof_free(r->members.items);
+  llmprof_free(r->released.items);
+  llmprof_free(r->room);
+  llmprof_free(r->latencies);
+  llmprof_free(r->arrived);
   llmprof_free(r->new_start);
   llmprof_free(r->new_end);
   llmprof_free(r->new_op_start);
@@ -85,24 +91,23 @@ static bool renamed_open(renamed *map, const llmprof_frame *frame,
   return map->ids != NULL;
 }
 
-static bool rename_id(llmprof_replay *r, renamed *map, int64_t id,
-                      uint32_t *name) {
-  *name = LLMPROF_NO_STRING;
-  if (id == LLMPROF_ABSENT) return true;
+/* REPLAY_NONE: out of memory. */
+static uint32_t rename_id(llmprof_replay *r, renamed *map, int64_t id) {
+  if (id == LLMPROF_ABSENT) return REPLAY_NO_NAME;
   if (map->ids[id] == LLMPROF_NO_STRING) {
     size_t size;
     const char *text = llmprof_strings_get(map->from, (uint32_t)id, &size);
-    if (!llmprof_strings_add(r->names, text, size, &map->ids[id])) return false;
+    if (!llmprof_strings_add(r->names, text, size, &map->ids[id]))
+      return REPLAY_NONE;
   }
-  *name = map->ids[id];
-  return true;
+  return map->ids[id];
 }
 
 /* There are few threads and streams, and the next row is mostly of the same
  * one. */
 static bool thread_number(llmprof_replay *r, int64_t pid, int64_t tid,
                           uint32_t *last) {
-  uint32_t part = (uint32_t)r->part_count;
+  uint32_t part = (uint32_t)r->part_count - 1;
   for (size_t tried = 0; tried <= r->thread_count; tried++) {
     size_t i = tried ? tried - 1 : *last;
     if (i < r->thread_count && r->threads[i].part == part &&
@@ -122,7 +127,7 @@ static bool thread_number(llmprof_replay *r, int64_t pid, int64_t tid,
 
 static bool stream_number(llmprof_replay *r, int64_t pid, uint32_t device,
                           int64_t id, uint32_t *last) {
-  uint32_t part = (uint32_t)r->part_count;
+  uint32_t part = (uint32_t)r->part_count - 1;
   for (size_t tried = 0; tried <= r->stream_count; tried++) {
     size_t i = tried ? tried - 1 : *last;
     const replay_stream *s = r->streams + i;
@@ -152,10 +157,7 @@ static replay_point *new_point(llmprof_replay *r, llmprof_error *err) {
     return NULL;
   }
   replay_point *p = r->points + r->point_count++;
-  *p = (replay_point){.name = LLMPROF_NO_STRING,
-                      .room = REPLAY_NONE,
-                      .released = REPLAY_NONE,
-                      .part = (uint32_t)r->part_count};
+  *p = (replay_point){.name = REPLAY_NO_NAME};
   return p;
 }
 
@@ -181,7 +183,8 @@ static bool has_times(int64_t start, int64_t end) {
 }
 
 static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
-                       replay_part *made, llmprof_error *err) {
+                       llmprof_error *err) {
+  replay_part *made = r->parts + r->part_count - 1;
   static const char *const names[] = {"start", "end", "pid", "tid"};
   const llmprof_column *c[4];
   if (!replay_columns(part->ranges, names, 4, 4, c, err)) return false;
@@ -288,14 +291,14 @@ static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
     replay_point *p = ok ? new_point(r, err) : NULL;
     ok = p != NULL;
     if (!ok) break;
+    uint32_t name = rename_id(r, &map, llmprof_cell(c[4], row));
     p->kind = REPLAY_CALL;
     p->start = start;
     p->end = llmprof_cell(c[1], row) + part->offset;
-    p->own = p->end - p->start;
     p->thread = thread;
+    p->name = name & REPLAY_NAMES;
     owner[row] = outer = (uint32_t)(p - r->points);
-    if (!rename_id(r, &map, llmprof_cell(c[4], row), &p->name))
-      ok = llmprof_fail_nomem(err);
+    if (name == REPLAY_NONE) ok = llmprof_fail_nomem(err);
   }
   llmprof_free(map.ids);
   llmprof_free(order);
@@ -338,45 +341,55 @@ static uint32_t memory_of(const llmprof_column *const *c, size_t row) {
   return direction * 31 + host;
 }
 
+/* Which operation an `op` of the part is. */
+static bool number_op(replay_part *part, size_t op, uint32_t operation) {
+  if (!llmprof_grow(&part->by_op, &part->op_room, op + 1, sizeof *part->by_op))
+    return false;
+  while (part->ops <= op) part->by_op[part->ops++] = REPLAY_NONE;
+  part->by_op[op] = operation;
+  return true;
+}
+
 static bool add_operation(llmprof_replay *r, const llmprof_replay_part *part,
                           const llmprof_column *const *c, size_t row,
-                          const uint32_t *owner, uint32_t *stream) {
+                          const uint32_t *owner, renamed *map,
+                          uint32_t *stream) {
   int64_t call = llmprof_cell(c[CALL], row);
   const char *kind =
       llmprof_cell_text(part->operations, c[KIND], row, "kernel");
-  if (!stream_number(r, llmprof_cell(c[PID], row),
+  uint32_t number = (uint32_t)r->operation_count;
+  uint32_t name = rename_id(r, map, llmprof_cell(c[NAME], row));
+  if (name == REPLAY_NONE ||
+      !stream_number(r, llmprof_cell(c[PID], row),
                      (uint32_t)llmprof_cell(c[DEVICE], row),
                      llmprof_cell(c[STREAM], row), stream) ||
       !llmprof_grow(&r->operations, &r->operation_room, r->operation_count + 1,
-                    sizeof *r->operations))
+                    sizeof *r->operations) ||
+      !number_op(r->parts + r->part_count - 1, (size_t)llmprof_cell(c[OP], row),
+                 number))
     return false;
   replay_operation *o = r->operations + r->operation_count++;
   *o = (replay_operation){
       .start = llmprof_cell(c[START], row) + part->offset,
       .end = llmprof_cell(c[END], row) + part->offset,
-      .latency = LLMPROF_ABSENT,
       .call = call == LLMPROF_ABSENT ? REPLAY_NONE : owner[call],
       .stream = *stream,
-      .part = (uint32_t)r->part_count,
-      .op = (uint32_t)llmprof_cell(c[OP], row),
       .memory = memory_of(c, row),
-      .before = REPLAY_NONE,
-      .collective = REPLAY_NONE,
-      .kind = (uint8_t)kind_of(kind),
+      .name = name & REPLAY_NAMES,
+      .kind = kind_of(kind) & 3,
   };
   int64_t collective =
       c[COLLECTIVE] ? llmprof_cell(c[COLLECTIVE], row) : LLMPROF_ABSENT;
-  if (collective >= 0 && collective < REPLAY_NONE) {
-    o->collective = (uint32_t)collective;
-    if (o->collective >= r->collective_count)
-      r->collective_count = o->collective + 1;
-  }
-  return true;
+  if (collective < 0 || collective >= REPLAY_NONE) return true;
+  if (collective >= r->collective_count)
+    r->collective_count = (uint32_t)collective + 1;
+  o->collective = 1;
+  return replay_sample_add(&r->members, number, collective);
 }
 
 static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
-                           replay_part *made, const uint32_t *owner,
-                           size_t calls, llmprof_error *err) {
+                           const uint32_t *owner, size_t calls,
+                           llmprof_error *err) {
   static const char *const names[OPERATION_COLUMNS] = {
       "op",  "start", "end",  "call",      "device",      "stream",
       "pid", "kind",  "name", "direction", "host_memory", "collective"};
@@ -406,73 +419,74 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
              (call == LLMPROF_ABSENT ? !is_taken(part, start)
                                      : owner[call] == REPLAY_NONE))
       continue;
-    else if (!add_operation(r, part, c, row, owner, &stream) ||
-             !rename_id(r, &map, llmprof_cell(c[NAME], row),
-                        &r->operations[r->operation_count - 1].name))
+    else if (!add_operation(r, part, c, row, owner, &map, &stream))
       ok = llmprof_fail_nomem(err);
-    if (ok && (size_t)op >= made->ops) made->ops = (size_t)op + 1;
   }
   llmprof_free(map.ids);
   return ok;
 }
 
-/* Rows of calls that synchronise, or that record events. Which call a row is of
- * is found by process and correlation. */
-typedef struct correlated {
-  int64_t pid, correlation;
-  uint32_t point;
-} correlated;
+/* ---- rows of calls that synchronise, or that record events ---- */
 
 static int by_correlation(const void *a, const void *b) {
-  const correlated *x = a, *y = b;
+  const replay_sync *x = a, *y = b;
   if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
   return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
-static bool add_syncs(replay_sync **list, size_t *count, size_t *room,
-                      llmprof_frame *frame, const correlated *calls,
-                      size_t call_count, llmprof_error *err) {
+static bool read_syncs(replay_syncs *syncs, llmprof_frame *frame, uint32_t part,
+                       llmprof_error *err) {
   static const char *const names[] = {"pid", "correlation", "stream", "event"};
   const llmprof_column *c[4];
-  if (!frame || !call_count) return true;
   if (!replay_columns(frame, names, 4, 4, c, err)) return false;
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    correlated wanted = {llmprof_cell(c[0], row), llmprof_cell(c[1], row), 0};
-    const correlated *call =
-        bsearch(&wanted, calls, call_count, sizeof *calls, by_correlation);
-    if (!call) continue;
-    if (!llmprof_grow(list, room, *count + 1, sizeof **list))
-      return llmprof_fail_nomem(err);
-    (*list)[(*count)++] = (replay_sync){.point = call->point,
-                                        .pid = wanted.pid,
-                                        .stream = llmprof_cell(c[2], row),
-                                        .event = llmprof_cell(c[3], row)};
-  }
+  size_t rows = llmprof_frame_rows(frame);
+  if (!llmprof_grow(&syncs->items, &syncs->room, syncs->count + rows,
+                    sizeof *syncs->items))
+    return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++)
+    syncs->items[syncs->count++] =
+        (replay_sync){.point = REPLAY_NONE,
+                      .part = part,
+                      .pid = llmprof_cell(c[0], row),
+                      .correlation = llmprof_cell(c[1], row),
+                      .stream = llmprof_cell(c[2], row),
+                      .event = llmprof_cell(c[3], row)};
   return true;
 }
 
-static bool add_all_syncs(llmprof_replay *r, const llmprof_replay_part *part,
-                          const uint32_t *owner, llmprof_error *err) {
+/* Which call a row is of is found by process and correlation. Those of none are
+ * left out. */
+static bool add_syncs(llmprof_replay *r, replay_syncs *syncs,
+                      llmprof_frame *frame, llmprof_frame *calls,
+                      const uint32_t *owner, llmprof_error *err) {
   static const char *const names[] = {"pid", "correlation"};
   const llmprof_column *c[2];
-  if (!part->waits && !part->records) return true;
-  if (!replay_columns(part->calls, names, 2, 2, c, err)) return false;
-  size_t rows = llmprof_frame_rows(part->calls), count = 0;
-  for (size_t row = 0; row < rows; row++) count += owner[row] != REPLAY_NONE;
-  correlated *calls = llmprof_alloc(count, sizeof *calls);
-  if (!calls) return llmprof_fail_nomem(err);
-  count = 0;
-  for (size_t row = 0; row < rows; row++)
-    if (owner[row] != REPLAY_NONE)
-      calls[count++] = (correlated){llmprof_cell(c[0], row),
-                                    llmprof_cell(c[1], row), owner[row]};
-  if (count) qsort(calls, count, sizeof *calls, by_correlation);
-  bool ok = add_syncs(&r->syncs, &r->sync_count, &r->sync_room, part->waits,
-                      calls, count, err) &&
-            add_syncs(&r->records, &r->record_count, &r->record_room,
-                      part->records, calls, count, err);
-  llmprof_free(calls);
-  return ok;
+  size_t first = syncs->count, kept = first;
+  if (!frame || !llmprof_frame_rows(frame)) return true;
+  if (!replay_columns(calls, names, 2, 2, c, err) ||
+      !read_syncs(syncs, frame, (uint32_t)r->part_count - 1, err))
+    return false;
+  replay_sync *end = syncs->items + syncs->count;
+  qsort(syncs->items + first, syncs->count - first, sizeof *end,
+        by_correlation);
+  for (size_t row = 0; row < llmprof_frame_rows(calls); row++) {
+    if (owner[row] == REPLAY_NONE) continue;
+    replay_sync wanted = {.pid = llmprof_cell(c[0], row),
+                          .correlation = llmprof_cell(c[1], row)};
+    replay_sync *one =
+        bsearch(&wanted, syncs->items + first, syncs->count - first,
+                sizeof *end, by_correlation);
+    while (one && one > syncs->items + first &&
+           !by_correlation(one - 1, &wanted))
+      one--;
+    for (; one && one < end && !by_correlation(one, &wanted); one++)
+      one->point = owner[row];
+  }
+  for (size_t i = first; i < syncs->count; i++)
+    if (syncs->items[i].point != REPLAY_NONE)
+      syncs->items[kept++] = syncs->items[i];
+  syncs->count = kept;
+  return true;
 }
 
 bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,
@@ -483,15 +497,17 @@ bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,
   if (!llmprof_grow(&r->parts, &r->part_room, r->part_count + 1,
                     sizeof *r->parts))
     return llmprof_fail_nomem(err);
-  replay_part made = {0};
+  r->parts[r->part_count++] = (replay_part){0};
   size_t calls = llmprof_frame_rows(part->calls);
   uint32_t *owner = llmprof_alloc(calls, sizeof *owner);
   if (!owner) return llmprof_fail_nomem(err);
-  bool ok = add_ranges(r, part, &made, err) && add_calls(r, part, owner, err) &&
-            add_operations(r, part, &made, owner, calls, err) &&
-            add_all_syncs(r, part, owner, err);
+  bool ok = add_ranges(r, part, err) && add_calls(r, part, owner, err) &&
+            add_operations(r, part, owner, calls, err) &&
+            add_syncs(r, &r->syncs, part->waits, part->calls, owner, err) &&
+            add_syncs(r, &r->records, part->records, part->calls, owner, err);
   llmprof_free(owner);
-  if (ok) r->parts[r->part_count++] = made;
+  if (ok && llmprof_strings_count(r->names) > REPLAY_NAMES)
+    return llmprof_fail(err, LLMPROF_LIMIT, "more than 2^25 names");
   return ok;
 }
 
@@ -510,9 +526,21 @@ static bool check_extent(const llmprof_replay *r, llmprof_error *err) {
                       "calls and operations lie more than 104 days apart");
 }
 
+/* Room for the times of a run. */
+static bool make_room(llmprof_replay *r, llmprof_error *err) {
+  if ((uint64_t)r->operation_count + r->point_count >= 1u << 29)
+    return llmprof_fail(err, LLMPROF_LIMIT, "more than 2^30 events");
+  r->new_start = llmprof_alloc(r->point_count, sizeof *r->new_start);
+  r->new_end = llmprof_alloc(r->point_count, sizeof *r->new_end);
+  r->new_op_start = llmprof_alloc(r->operation_count, sizeof *r->new_op_start);
+  r->new_op_end = llmprof_alloc(r->operation_count, sizeof *r->new_op_end);
+  return (r->new_start && r->new_end && r->new_op_start && r->new_op_end) ||
+         llmprof_fail_nomem(err);
+}
+
 bool llmprof_replay_link(llmprof_replay *r, llmprof_error *err) {
   return check_extent(r, err) && replay_order(r, err) &&
-         replay_link_streams(r, err) && replay_link_waits(r, err) &&
-         replay_link_queues(r, err) && replay_link_collectives(r, err) &&
-         replay_link_threads(r, err) && replay_make_events(r, err);
+         replay_link_streams(r, err) && replay_link_queues(r, err) &&
+         replay_link_waits(r, err) && replay_link_collectives(r, err) &&
+         replay_link_threads(r, err) && make_room(r, err);
 }

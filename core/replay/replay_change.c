@@ -4,24 +4,36 @@
 #include "base/alloc.h"
 #include "replay/replay_internal.h"
 
-static void fill(float *values, size_t count, float value) {
-  for (size_t i = 0; values && i < count; i++) values[i] = value;
-}
-
 llmprof_change *llmprof_change_new(const llmprof_replay *r) {
   llmprof_change *c = llmprof_zalloc(1, sizeof *c);
   if (!c) return NULL;
   c->replay = r;
   c->work = llmprof_alloc(r->operation_count, sizeof *c->work);
-  c->own = llmprof_alloc(r->point_count, sizeof *c->own);
-  c->gap = llmprof_alloc(r->point_count, sizeof *c->gap);
-  c->flags = llmprof_zalloc(r->point_count, sizeof *c->flags);
-  fill(c->work, r->operation_count, 1);
-  fill(c->own, r->point_count, 1);
-  fill(c->gap, r->point_count, 1);
-  if (c->work && c->own && c->gap && c->flags) return c;
+  for (size_t i = 0; c->work && i < r->operation_count; i++) c->work[i] = 1;
+  if (c->work) return c;
   llmprof_change_free(c);
   return NULL;
+}
+
+/* Values of points or operations, all of them `value` at first. */
+static bool need(float **values, size_t count, float value) {
+  if (*values) return true;
+  *values = llmprof_alloc(count, sizeof **values);
+  for (size_t i = 0; *values && i < count; i++) (*values)[i] = value;
+  return *values != NULL;
+}
+
+/* What is overridden of points; most changes are of operations only. */
+static bool need_points(llmprof_change *c, llmprof_error *err) {
+  size_t count = c->replay->point_count;
+  if (!c->flags) c->flags = llmprof_zalloc(count, sizeof *c->flags);
+  return (c->flags && need(&c->own, count, 1) && need(&c->gap, count, 1)) ||
+         llmprof_fail_nomem(err);
+}
+
+static bool need_lags(llmprof_change *c, llmprof_error *err) {
+  return need(&c->lag, c->replay->operation_count, -1) ||
+         llmprof_fail_nomem(err);
 }
 
 void llmprof_change_free(llmprof_change *c) {
@@ -31,9 +43,7 @@ void llmprof_change_free(llmprof_change *c) {
   llmprof_free(c->gap);
   llmprof_free(c->flags);
   llmprof_free(c->ignored);
-  llmprof_free(c->set_own);
-  llmprof_free(c->set_gap);
-  llmprof_free(c->set_lag);
+  llmprof_free(c->lag);
   llmprof_free(c);
 }
 
@@ -83,8 +93,7 @@ bool llmprof_change_ignore(llmprof_change *c, size_t part, llmprof_frame *frame,
   if (!choose(&rows, c, part, frame, err)) return false;
   for (size_t row = 0; row < rows.rows; row++) {
     uint32_t o = chosen_operation(&rows, row);
-    if (o == REPLAY_NONE || c->replay->operations[o].collective == REPLAY_NONE)
-      continue;
+    if (o == REPLAY_NONE || !c->replay->operations[o].collective) continue;
     c->ignored[o] = true;
     ++*count;
   }
@@ -97,8 +106,8 @@ void llmprof_change_scale_all(llmprof_change *c, double factor) {
 }
 
 static bool all_gone(const llmprof_change *c, const replay_point *p) {
-  for (uint32_t k = 0; k < p->operation_count; k++)
-    if (c->work[c->replay->by_call[p->operations + k]] >= 0) return false;
+  for (uint32_t k = p->operations; k < p[1].operations; k++)
+    if (c->work[c->replay->by_call[k]] >= 0) return false;
   return true;
 }
 
@@ -106,13 +115,12 @@ static bool all_gone(const llmprof_change *c, const replay_point *p) {
  * and wait for nothing. */
 static void drop_call(llmprof_change *c, uint32_t i, bool with_gap) {
   const llmprof_replay *r = c->replay;
-  uint32_t first = r->threads[r->points[i].thread].first;
   c->flags[i] |= REPLAY_GONE;
   while (with_gap) {
     c->gap[i] = 0;
-    if (i == first) break;
+    if (r->points[i].leads) break;
     const replay_point *p = r->points + --i;
-    if (p->kind != REPLAY_CALL || p->operation_count ||
+    if (p->kind != REPLAY_CALL || replay_launches(p) ||
         r->points[i + 1].start - p->end > 100000)
       break;
     c->flags[i] |= REPLAY_GONE;
@@ -136,13 +144,15 @@ static void drop_wait_for(llmprof_change *c, uint32_t o) {
   if (r->operations[o].kind != REPLAY_COPIED || call == REPLAY_NONE ||
       !(c->flags[call] & REPLAY_GONE))
     return;
-  const replay_thread *t = r->threads + r->points[call].thread;
+  const replay_thread *t = replay_thread_of(r, call);
   uint32_t next = call + 1, end = t->first + t->count;
   while (next < end && r->points[next].kind == REPLAY_EDGE) next++;
   if (next == end) return;
   const replay_point *p = r->points + next;
-  if (p->kind != REPLAY_WAIT || p->target_count != 1 ||
-      r->targets.items[p->targets] != o ||
+  size_t target;
+  if (p->kind != REPLAY_WAIT ||
+      replay_samples_of(&r->targets, next, &target) != 1 ||
+      r->targets.items[target].value != o ||
       !replay_call_is(r, p, "StreamSynchronize"))
     return;
   c->flags[next] |= REPLAY_GONE;
@@ -154,7 +164,7 @@ bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
                            llmprof_error *err) {
   chosen rows;
   *count = 0;
-  if (!choose(&rows, c, part, frame, err)) return false;
+  if (!need_points(c, err) || !choose(&rows, c, part, frame, err)) return false;
   for (size_t row = 0; row < rows.rows; row++) {
     uint32_t o = chosen_operation(&rows, row);
     if (o == REPLAY_NONE || c->work[o] < 0) continue;
@@ -203,7 +213,7 @@ static void group_by_column(const llmprof_change *c, const chosen *rows,
 static bool are_apart(const llmprof_replay *r, uint32_t a, uint32_t b) {
   uint32_t from = r->operations[a].call, to = r->operations[b].call;
   if (from == REPLAY_NONE || to == REPLAY_NONE ||
-      r->points[from].thread != r->points[to].thread)
+      replay_thread_of(r, from) != replay_thread_of(r, to))
     return true;
   for (uint32_t i = from + 1; i < to; i++)
     if (r->points[i].kind == REPLAY_EDGE || r->points[i].kind == REPLAY_WAIT)
@@ -270,7 +280,7 @@ bool llmprof_change_merge(llmprof_change *c, size_t part, llmprof_frame *frame,
   const llmprof_column *group;
   chosen rows;
   *count = 0;
-  if (!choose(&rows, c, part, frame, err) ||
+  if (!need_points(c, err) || !choose(&rows, c, part, frame, err) ||
       !replay_columns(frame, names, 1, 0, &group, err))
     return false;
   uint32_t *first_of = llmprof_alloc(r->operation_count, sizeof *first_of);
@@ -324,16 +334,22 @@ static bool inside_points(const llmprof_replay *r, const inside *in,
   return false;
 }
 
+/* Times that were set stay as they are. */
 static void scale_point(llmprof_change *c, uint32_t i, double gap,
                         double call) {
-  c->gap[i] *= (float)gap;
-  c->own[i] *= (float)call;
+  if (c->gap[i] > 0) c->gap[i] *= (float)gap;
+  if (c->own[i] > 0) c->own[i] *= (float)call;
+}
+
+static void set_time(float *time, double ns) {
+  *time = (float)(-1 - (double)(int64_t)ns);
 }
 
 bool llmprof_change_cpu(llmprof_change *c, size_t part, llmprof_frame *ranges,
                         double gap, double call, llmprof_error *err) {
   const llmprof_replay *r = c->replay;
   inside in;
+  if (!need_points(c, err)) return false;
   if (!ranges) {
     for (uint32_t i = 0; i < r->point_count; i++) scale_point(c, i, gap, call);
     return true;
@@ -357,7 +373,7 @@ bool llmprof_change_no_waits(llmprof_change *c, size_t part,
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
-  if (!inside_open(&in, ranges, err)) return false;
+  if (!need_points(c, err) || !inside_open(&in, ranges, err)) return false;
   for (size_t row = 0; row < in.rows; row++) {
     uint32_t first, last, end = REPLAY_NONE;
     if (!inside_points(r, &in, part, row, &first, &last)) continue;
@@ -387,9 +403,9 @@ static given_time given_in(const llmprof_replay *r, uint32_t first,
   given_time sum = {0, 0};
   for (uint32_t i = first; i < last; i++) {
     const replay_point *p = r->points + i;
-    sum.cpu += (double)(p->gap + p->own);
-    for (uint32_t k = 0; k < p->operation_count; k++) {
-      const replay_operation *o = r->operations + r->by_call[p->operations + k];
+    sum.cpu += (double)(replay_gap(p) + replay_own(r, i));
+    for (uint32_t k = p->operations; k < p[1].operations; k++) {
+      const replay_operation *o = r->operations + r->by_call[k];
       sum.gpu += (double)(o->end - o->start);
     }
   }
@@ -411,8 +427,8 @@ static bool make_even(llmprof_change *c, uint32_t first, uint32_t last,
   for (uint32_t i = first; i < last; i++) {
     const replay_point *p = r->points + i;
     scale_point(c, i, cpu, cpu);
-    for (uint32_t k = 0; k < p->operation_count; k++) {
-      float *work = c->work + r->by_call[p->operations + k];
+    for (uint32_t k = p->operations; k < p[1].operations; k++) {
+      float *work = c->work + r->by_call[k];
       if (*work > 0) *work *= (float)gpu;
     }
   }
@@ -425,7 +441,7 @@ bool llmprof_change_even(llmprof_change *c, size_t part, llmprof_frame *ranges,
   inside in;
   uint32_t first, last;
   replay_samples times = {0};
-  bool ok = inside_open(&in, ranges, err);
+  bool ok = need_points(c, err) && inside_open(&in, ranges, err);
   *count = 0;
   if (!ok) return false;
   for (size_t row = 0; ok && row < in.rows; row++) {
@@ -446,26 +462,6 @@ bool llmprof_change_even(llmprof_change *c, size_t part, llmprof_frame *ranges,
 
 /* ---- one graph in place of calls ---- */
 
-static bool need_overrides(llmprof_change *c) {
-  const llmprof_replay *r = c->replay;
-  if (c->set_own) return true;
-  int64_t *own = llmprof_alloc(r->point_count, sizeof *own);
-  int64_t *gap = llmprof_alloc(r->point_count, sizeof *gap);
-  float *lag = llmprof_alloc(r->operation_count, sizeof *lag);
-  if (!own || !gap || !lag) {
-    llmprof_free(own);
-    llmprof_free(gap);
-    llmprof_free(lag);
-    return false;
-  }
-  for (size_t i = 0; i < r->point_count; i++) own[i] = gap[i] = LLMPROF_ABSENT;
-  fill(lag, r->operation_count, -1);
-  c->set_own = own;
-  c->set_gap = gap;
-  c->set_lag = lag;
-  return true;
-}
-
 /* Which calls launch kernels that run often in these points: the first and the
  * last. `seen` counts by name and is left as it was found, zero. */
 static bool find_repeated(const llmprof_replay *r, uint32_t first,
@@ -475,9 +471,9 @@ static bool find_repeated(const llmprof_replay *r, uint32_t first,
   for (int pass = 0; pass < 3; pass++)
     for (uint32_t i = first; i < last; i++) {
       const replay_point *p = r->points + i;
-      if (!p->operation_count) continue;
+      if (!replay_launches(p)) continue;
       const replay_operation *o = r->operations + r->by_call[p->operations];
-      if (o->kind != REPLAY_KERNEL || o->name == LLMPROF_NO_STRING) continue;
+      if (o->kind != REPLAY_KERNEL || o->name == REPLAY_NO_NAME) continue;
       if (pass == 0) seen[o->name]++;
       if (pass == 2) seen[o->name] = 0;
       if (pass != 1 || seen[o->name] < least) continue;
@@ -493,16 +489,16 @@ static size_t replace_by_graph(llmprof_change *c, uint32_t from, uint32_t to,
   size_t nodes = 0, calls = 0;
   for (uint32_t i = from; i <= to; i++) {
     const replay_point *p = r->points + i;
-    nodes += p->operation_count;
+    nodes += replay_launches(p);
     calls += p->kind != REPLAY_EDGE;
-    c->set_own[i] = 0;
-    if (i > from) c->set_gap[i] = 0;
-    for (uint32_t k = 0; i > from && k < p->operation_count; k++) {
-      uint32_t o = r->by_call[p->operations + k];
-      if (!r->operations[o].after_start) c->set_lag[o] = (float)cost->between;
+    c->own[i] = 0;
+    if (i > from) c->gap[i] = 0;
+    for (uint32_t k = p->operations; i > from && k < p[1].operations; k++) {
+      uint32_t o = r->by_call[k];
+      if (!r->operations[o].after_start) c->lag[o] = (float)cost->between;
     }
   }
-  c->set_own[from] = (int64_t)(cost->launch + cost->node * (double)nodes);
+  set_time(c->own + from, cost->launch + cost->node * (double)nodes);
   return calls;
 }
 
@@ -512,10 +508,11 @@ bool llmprof_change_graph(llmprof_change *c, size_t part, llmprof_frame *ranges,
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
-  if (!inside_open(&in, ranges, err)) return false;
+  if (!need_points(c, err) || !inside_open(&in, ranges, err)) return false;
+  if (!need_lags(c, err)) return false;
   uint32_t *seen =
       llmprof_zalloc(llmprof_strings_count(r->names), sizeof *seen);
-  bool ok = seen && need_overrides(c);
+  bool ok = seen != NULL;
   for (size_t row = 0; ok && row < in.rows; row++) {
     uint32_t first, last, from, to = 0;
     if (inside_points(r, &in, part, row, &first, &last) &&
@@ -532,15 +529,16 @@ static bool untrace(llmprof_change *c, uint32_t point, double launch,
   const llmprof_replay *r = c->replay;
   const replay_point *p = r->points + point;
   bool found = false;
-  for (uint32_t k = 0; k < p->operation_count; k++) {
-    uint32_t i = r->by_call[p->operations + k];
+  for (uint32_t k = p->operations; k < p[1].operations; k++) {
+    uint32_t i = r->by_call[k];
     const replay_operation *o = r->operations + i;
     if (!o->in_graph) continue;
     found = true;
-    double lag = (double)o->lag - between;
-    if (!o->after_start) c->set_lag[i] = lag > 0 ? (float)lag : 0;
+    double lag = (double)replay_lag(r, o) - between;
+    if (!o->after_start) c->lag[i] = lag > 0 ? (float)lag : 0;
   }
-  if (found && (double)p->own > launch) c->set_own[point] = (int64_t)launch;
+  if (found && (double)replay_own(r, point) > launch)
+    set_time(c->own + point, launch);
   return found;
 }
 
@@ -551,13 +549,13 @@ bool llmprof_change_untraced(llmprof_change *c, size_t part,
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
-  if (!inside_open(&in, ranges, err)) return false;
+  if (!need_points(c, err) || !inside_open(&in, ranges, err)) return false;
   for (size_t row = 0; row < in.rows; row++) {
     uint32_t first, last;
     if (!inside_points(r, &in, part, row, &first, &last)) continue;
     for (uint32_t i = first; i < last; i++) {
-      if (r->points[i].operation_count < 2) continue;
-      if (!need_overrides(c)) return llmprof_fail_nomem(err);
+      if (replay_launches(r->points + i) < 2) continue;
+      if (!need_lags(c, err)) return false;
       *count += untrace(c, i, launch, between);
     }
   }
@@ -568,11 +566,12 @@ bool llmprof_change_untraced(llmprof_change *c, size_t part,
 
 /* Ranges of a thread that hold the same calls, in order, have one signature. */
 static uint64_t signature(const llmprof_replay *r, const replay_range *range) {
-  uint64_t hash = 1469598103934665603u ^ r->points[range->begin].thread;
+  uint64_t hash = 1469598103934665603u ^
+                  (uint64_t)(replay_thread_of(r, range->begin) - r->threads);
   for (uint32_t i = range->begin; i <= range->end; i++) {
     const replay_point *p = r->points + i;
     hash = (hash ^ p->name) * 1099511628211u;
-    hash = (hash ^ p->operation_count) * 1099511628211u;
+    hash = (hash ^ replay_launches(p)) * 1099511628211u;
   }
   return hash;
 }
@@ -588,14 +587,14 @@ static void give_means(llmprof_change *c, const replay_samples *ranges,
     double own = 0, gap = 0;
     size_t taken = 0;
     for (size_t i = first; i < first + count; i += 2, taken++) {
-      const replay_point *p = r->points + all[ranges->items[i].value].begin + k;
-      own += (double)p->own;
-      gap += (double)p->gap;
+      uint32_t point = all[ranges->items[i].value].begin + k;
+      own += (double)replay_own(r, point);
+      gap += (double)replay_gap(r->points + point);
     }
     for (size_t i = first + 1; i < first + count; i += 2) {
       uint32_t point = all[ranges->items[i].value].begin + k;
-      c->set_own[point] = (int64_t)(own / (double)taken);
-      c->set_gap[point] = (int64_t)(gap / (double)taken);
+      set_time(c->own + point, own / (double)taken);
+      set_time(c->gap + point, gap / (double)taken);
     }
   }
   for (size_t i = first + 1; i < first + count; i += 2)
@@ -608,7 +607,7 @@ bool llmprof_change_blind(llmprof_change *c, size_t part, bool *blind,
   const replay_part *of = r->parts + part;
   const replay_range *all = r->ranges + of->ranges;
   replay_samples ranges = {0};
-  bool ok = need_overrides(c);
+  bool ok = need_points(c, err);
   memset(blind, 0, of->range_count * sizeof *blind);
   for (size_t i = 0; ok && i < of->range_count; i++)
     if (all[i].begin != REPLAY_NONE)

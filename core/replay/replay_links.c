@@ -5,10 +5,6 @@
 #include "base/alloc.h"
 #include "replay/replay_internal.h"
 
-enum {
-  QUEUED_NS = 5000, /* what starts this soon after another waited for it */
-};
-
 /* ---- streams ---- */
 
 /* While going over operations in order: the one of a stream that ends last,
@@ -26,45 +22,42 @@ static bool launches_graph(const llmprof_replay *r, const replay_operation *o) {
  * of the latest. */
 static void follow(const llmprof_replay *r, replay_operation *o, uint32_t top,
                    uint32_t last) {
-  const replay_operation *before = r->operations + top;
-  if (before->end <= o->start) {
-    o->before = top;
-    o->lag = o->start - before->end;
-  } else {
-    o->before = last;
-    o->after_start = true;
-    o->lag = o->start - r->operations[last].start;
-  }
-}
-
-/* Keys of samples: a stream's operations in graphs or not; a call's name and
- * the kind of operation. */
-static uint64_t queue_key(const llmprof_replay *r, const replay_operation *o) {
-  return (uint64_t)o->stream * 2 + launches_graph(r, o);
+  o->after_start = r->operations[top].end > o->start;
+  o->before = o->after_start ? last : top;
 }
 
 static uint64_t launch_key(const llmprof_replay *r, const replay_operation *o) {
-  return (uint64_t)r->points[o->call].name * 4 + o->kind;
+  return (uint64_t)r->points[o->call].name * REPLAY_KINDS + o->kind;
 }
 
 typedef struct stream_samples {
-  replay_samples queued; /* ns between an operation that waited in the queue and
-                            the one before it */
-  replay_samples idle;   /* by launch_key: the operation found its stream idle;
-                            values are operations */
+  replay_samples queued; /* by stream, those in graphs apart: ns between an
+                            operation that waited in the queue and the one
+                            before it */
+  uint32_t *idle;        /* operations that found their stream idle */
+  size_t idle_count, idle_room;
 } stream_samples;
+
+static bool add_idle(stream_samples *samples, uint32_t i) {
+  if (!llmprof_grow(&samples->idle, &samples->idle_room,
+                    samples->idle_count + 1, sizeof *samples->idle))
+    return false;
+  samples->idle[samples->idle_count++] = i;
+  return true;
+}
 
 static bool place_operation(llmprof_replay *r, uint32_t i, stream_state *state,
                             stream_samples *samples) {
   replay_operation *o = r->operations + i;
-  o->in_graph = launches_graph(r, o);
   const replay_point *call =
       o->call == REPLAY_NONE ? NULL : r->points + o->call;
   bool ok = true;
-  if (o->in_graph && state->graph_call == o->call) {
+  o->before = REPLAY_NONE;
+  o->graph = launches_graph(r, o);
+  if (o->graph && state->graph_call == o->call) {
+    o->in_graph = 1; /* the first of a launch waits as others do */
     follow(r, o, state->graph_top, state->last);
   } else {
-    o->in_graph = false; /* the first of a launch waits as others do */
     int64_t top_end = LLMPROF_ABSENT;
     if (state->top != REPLAY_NONE) {
       follow(r, o, state->top, state->last);
@@ -72,10 +65,11 @@ static bool place_operation(llmprof_replay *r, uint32_t i, stream_state *state,
     }
     if (call && o->before != REPLAY_NONE && !o->after_start &&
         call->end < top_end - 3000)
-      ok = replay_sample_add(&samples->queued, queue_key(r, o), o->lag);
+      ok = replay_sample_add(&samples->queued, o->stream * 2u + o->graph,
+                             o->start - top_end);
     else if (call && (top_end == LLMPROF_ABSENT || top_end < call->end - 1000))
-      ok = replay_sample_add(&samples->idle, launch_key(r, o), i);
-    if (launches_graph(r, o)) {
+      ok = add_idle(samples, i);
+    if (o->graph) {
       state->graph_call = o->call;
       state->graph_top = i;
     }
@@ -104,17 +98,13 @@ static bool mark_blocking(llmprof_replay *r) {
     const replay_operation *o = r->operations + i;
     if (o->kind != REPLAY_COPIED || o->call == REPLAY_NONE) continue;
     replay_point *p = r->points + o->call;
-    if (p->operation_count != 1) continue;
+    if (replay_launches(p) != 1) continue;
     int64_t late = p->end - o->end;
     bool mostly = replay_quantile(&classes, o->memory, .2, 0) == 1;
     bool within = o->start >= p->start && late > -50000 &&
                   (o->end - o->start) * 2 > p->end - p->start;
-    if ((mostly && late >= 0) || (p->end - p->start > 60000 && within)) {
+    if ((mostly && late >= 0) || (p->end - p->start > 60000 && within))
       p->kind = REPLAY_COPY;
-      p->targets = (uint32_t)r->targets.count;
-      p->target_count = 1;
-      ok = replay_push(&r->targets, (uint32_t)i);
-    }
   }
   replay_samples_free(&classes);
   return ok;
@@ -126,68 +116,88 @@ static bool finds_idle(const llmprof_replay *r, const replay_operation *o) {
          r->operations[o->before].end < r->points[o->call].start;
 }
 
-/* How long after its call an operation starts on an idle stream. That of a
- * graph is long and differs from launch to launch: each has its own, unless it
- * waited in the queue, which tells nothing. */
+/* What latencies are usual: by launch_key, and, by names after all of those, of
+ * copies that block and find their stream idle. */
+static size_t latency_count(const llmprof_replay *r, bool blocking) {
+  size_t names = llmprof_strings_count(r->names);
+  return names * (blocking ? REPLAY_KINDS : REPLAY_KINDS + 1);
+}
+
+int64_t replay_latency(const llmprof_replay *r, const replay_operation *o) {
+  const replay_point *p = r->points + o->call;
+  if (p->kind == REPLAY_COPY)
+    return finds_idle(r, o) ? o->start - p->start
+                            : r->latencies[latency_count(r, true) + p->name];
+  /* that of a graph differs from launch to launch: each has its own, unless it
+   * waited in the queue, which tells nothing */
+  if (o->graph &&
+      (o->before == REPLAY_NONE ||
+       (o->start - r->operations[o->before].end > REPLAY_QUEUED_NS &&
+        r->operations[o->before].end <= p->end)))
+    return o->start - p->end;
+  return r->latencies[launch_key(r, o)];
+}
+
+int64_t replay_lag(const llmprof_replay *r, const replay_operation *o) {
+  const replay_operation *before = r->operations + o->before;
+  if (o->after_start) return o->start - before->start;
+  return o->in_graph ? o->start - before->end
+                     : r->streams[o->stream].queued[o->graph];
+}
+
+/* How long after its call an operation starts on an idle stream: of copies that
+ * block from the call's begin, where it was idle then. */
+static bool sample_latencies(const llmprof_replay *r,
+                             const stream_samples *samples, bool by_key,
+                             replay_samples *latencies) {
+  latencies->count = 0;
+  for (size_t i = 0; i < samples->idle_count; i++) {
+    const replay_operation *o = r->operations + samples->idle[i];
+    const replay_point *p = r->points + o->call;
+    bool blocks = p->kind == REPLAY_COPY;
+    uint64_t key = blocks ? latency_count(r, true) + p->name : launch_key(r, o);
+    if (blocks && (!by_key || !finds_idle(r, o))) continue;
+    if (!replay_sample_add(latencies, by_key ? key : 0,
+                           o->start - (blocks ? p->start : p->end)))
+      return false;
+  }
+  replay_samples_sort(latencies);
+  return true;
+}
+
 static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
-  replay_samples after = {0}, within = {0};
-  bool ok = true;
-  for (size_t i = 0; ok && i < samples->idle.count; i++) {
-    const replay_operation *o = r->operations + samples->idle.items[i].value;
-    const replay_point *p = r->points + o->call;
-    if (p->kind == REPLAY_COPY) /* a busy stream is waited for */
-      ok = !finds_idle(r, o) ||
-           replay_sample_add(&within, p->name, o->start - p->start);
-    else
-      ok = replay_sample_add(&after, launch_key(r, o), o->start - p->end) &&
-           replay_sample_add(&after, UINT64_MAX, o->start - p->end);
-  }
-  replay_samples_sort(&after);
-  replay_samples_sort(&within);
-  int64_t usual = replay_quantile(&after, UINT64_MAX, .5, 1500);
-  for (size_t i = 0; ok && i < r->operation_count; i++) {
-    replay_operation *o = r->operations + i;
-    if (o->in_graph || o->call == REPLAY_NONE) continue;
-    const replay_point *p = r->points + o->call;
-    if (p->kind == REPLAY_COPY)
-      o->latency = finds_idle(r, o)
-                       ? o->start - p->start
-                       : replay_quantile(&within, p->name, .5, 10000);
-    else if (launches_graph(r, o) &&
-             (o->before == REPLAY_NONE ||
-              (o->start - r->operations[o->before].end > QUEUED_NS &&
-               r->operations[o->before].end <= p->end)))
-      o->latency = o->start - p->end;
-    else
-      o->latency = replay_quantile(&after, launch_key(r, o), .5, usual);
-  }
-  replay_samples_free(&after);
-  replay_samples_free(&within);
+  size_t count = latency_count(r, false), blocking = latency_count(r, true);
+  replay_samples latencies = {0};
+  r->latencies = llmprof_alloc(count, sizeof *r->latencies);
+  bool ok = r->latencies && sample_latencies(r, samples, false, &latencies);
+  int64_t usual = replay_quantile(&latencies, 0, .5, 1500);
+  ok = ok && sample_latencies(r, samples, true, &latencies);
+  for (size_t key = 0; ok && key < count; key++)
+    r->latencies[key] =
+        replay_quantile(&latencies, key, .5, key < blocking ? usual : 10000);
+  replay_samples_free(&latencies);
   return ok;
 }
 
 /* Between two operations that were queued lies what lies there usually. */
-static void use_usual_lags(llmprof_replay *r, const stream_samples *samples) {
-  for (size_t i = 0; i < r->operation_count; i++) {
-    replay_operation *o = r->operations + i;
-    if (!o->in_graph && o->before != REPLAY_NONE && !o->after_start)
-      o->lag = replay_quantile(&samples->queued, queue_key(r, o), .5, 900);
-  }
+static void find_usual_lags(llmprof_replay *r, replay_samples *queued) {
+  replay_samples_sort(queued);
+  for (size_t i = 0; i < r->stream_count * 2; i++)
+    r->streams[i / 2].queued[i % 2] = replay_quantile(queued, i, .5, 900);
+  replay_samples_free(queued);
 }
 
 bool replay_link_streams(llmprof_replay *r, llmprof_error *err) {
   stream_state *states = llmprof_alloc(r->stream_count, sizeof *states);
   stream_samples samples = {0};
-  bool ok = states != NULL;
+  bool ok = states && mark_blocking(r);
   if (ok) memset(states, 0xff, r->stream_count * sizeof *states);
   for (size_t i = 0; ok && i < r->operation_count; i++)
     ok = place_operation(r, (uint32_t)i, states + r->operations[i].stream,
                          &samples);
-  replay_samples_sort(&samples.queued);
-  ok = ok && mark_blocking(r) && find_latencies(r, &samples);
-  if (ok) use_usual_lags(r, &samples);
-  replay_samples_free(&samples.queued);
-  replay_samples_free(&samples.idle);
+  find_usual_lags(r, &samples.queued);
+  ok = ok && find_latencies(r, &samples);
+  llmprof_free(samples.idle);
   llmprof_free(states);
   return ok || llmprof_fail_nomem(err);
 }
@@ -228,14 +238,18 @@ static int by_event(const void *a, const void *b) {
   return (x->time > y->time) - (x->time < y->time);
 }
 
-/* When and where the calls of these rows were, once points are in order. */
-static void place_syncs(const llmprof_replay *r, replay_sync *syncs,
-                        size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    syncs[i].part = r->points[syncs[i].point].part;
-    syncs[i].time = r->points[syncs[i].point].end;
-  }
-  if (count) qsort(syncs, count, sizeof *syncs, by_event);
+static int by_call(const void *a, const void *b) {
+  const replay_sync *x = a, *y = b;
+  return (x->point > y->point) - (x->point < y->point);
+}
+
+/* Find out when their calls ended, and sort them. */
+static void place_syncs(const llmprof_replay *r, replay_syncs *syncs,
+                        int (*order)(const void *, const void *)) {
+  for (size_t i = 0; i < syncs->count; i++)
+    syncs->items[i].time = r->points[syncs->items[i].point].end;
+  if (syncs->count)
+    qsort(syncs->items, syncs->count, sizeof *syncs->items, order);
 }
 
 /* What an event stands for at a time: the operation launched last on its stream
@@ -244,16 +258,16 @@ static uint32_t event_target(const llmprof_replay *r, const replay_sync *sync,
                              int64_t time) {
   replay_sync wanted = *sync;
   wanted.time = time;
-  size_t low = 0, high = r->record_count;
+  size_t low = 0, high = r->records.count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (by_event(r->records + middle, &wanted) <= 0)
+    if (by_event(r->records.items + middle, &wanted) <= 0)
       low = middle + 1;
     else
       high = middle;
   }
   if (!low) return REPLAY_NONE;
-  const replay_sync *record = r->records + low - 1;
+  const replay_sync *record = r->records.items + low - 1;
   if (record->part != sync->part || record->pid != sync->pid ||
       record->event != sync->event)
     return REPLAY_NONE;
@@ -263,10 +277,10 @@ static uint32_t event_target(const llmprof_replay *r, const replay_sync *sync,
 }
 
 /* Streams that wait for events of other streams: what is launched on them next
- * waits. The list holds pairs of an operation and what it waits for. */
-static bool link_event_waits(llmprof_replay *r, replay_list *pairs) {
-  for (size_t i = 0; i < r->sync_count; i++) {
-    const replay_sync *sync = r->syncs + i;
+ * waits. */
+static bool link_event_waits(llmprof_replay *r) {
+  for (size_t i = 0; i < r->syncs.count; i++) {
+    const replay_sync *sync = r->syncs.items + i;
     const replay_point *p = r->points + sync->point;
     if (!replay_call_is(r, p, "StreamWaitEvent")) continue;
     uint32_t source = event_target(r, sync, p->end);
@@ -279,81 +293,64 @@ static bool link_event_waits(llmprof_replay *r, replay_list *pairs) {
     if (place == stream->count) continue;
     uint32_t next = r->launched[stream->first + place];
     if (r->operations[source].end > r->operations[next].start + 2000) continue;
-    if (!replay_push(pairs, next) || !replay_push(pairs, source)) return false;
+    r->operations[next].waits = 1;
+    if (!replay_sample_add(&r->waits, next, source)) return false;
   }
-  return true;
-}
-
-/* The pairs as lists by operation. */
-static bool keep_event_waits(llmprof_replay *r, const replay_list *pairs) {
-  r->waits.items = llmprof_alloc(pairs->count / 2, sizeof *r->waits.items);
-  if (!r->waits.items) return false;
-  for (size_t i = 0; i < pairs->count; i += 2)
-    r->operations[pairs->items[i]].wait_count++;
-  uint32_t next = 0;
-  for (size_t i = 0; i < r->operation_count; i++) {
-    replay_operation *o = r->operations + i;
-    o->waits = next;
-    next += o->wait_count;
-    o->wait_count = 0;
-  }
-  for (size_t i = 0; i < pairs->count; i += 2) {
-    replay_operation *o = r->operations + pairs->items[i];
-    r->waits.items[o->waits + o->wait_count++] = pairs->items[i + 1];
-  }
-  r->waits.count = next;
+  replay_samples_sort(&r->waits);
   return true;
 }
 
 /* Add what a call waits for: an operation that had ended when it returned. */
-static bool add_target(llmprof_replay *r, replay_point *p, uint32_t o) {
-  if (o == REPLAY_NONE || r->operations[o].end >= p->end + 2000) return true;
-  p->target_count++;
-  return replay_push(&r->targets, o);
+static bool add_target(llmprof_replay *r, uint32_t point, uint32_t o) {
+  if (o == REPLAY_NONE || r->operations[o].end >= r->points[point].end + 2000)
+    return true;
+  return replay_sample_add(&r->targets, point, o);
 }
 
 /* Everything that its process had launched. */
-static bool wait_for_all(llmprof_replay *r, replay_point *p) {
-  int64_t pid = r->threads[p->thread].pid;
+static bool wait_for_all(llmprof_replay *r, uint32_t point) {
+  const replay_thread *thread = replay_thread_of(r, point);
   for (size_t i = 0; i < r->stream_count; i++) {
     const replay_stream *s = r->streams + i;
-    if (s->part == p->part && s->pid == pid &&
-        !add_target(r, p, replay_launched_by(r, s, p->start)))
+    if (s->part == thread->part && s->pid == thread->pid &&
+        !add_target(r, point, replay_launched_by(r, s, r->points[point].start)))
       return false;
   }
   return true;
 }
 
-static bool find_targets(llmprof_replay *r, replay_point *p,
+static bool find_targets(llmprof_replay *r, uint32_t point,
                          const replay_sync *sync) {
-  p->targets = (uint32_t)r->targets.count;
-  p->target_count = 0;
+  const replay_point *p = r->points + point;
+  size_t first = r->targets.count, kept = first;
+  if (p->kind == REPLAY_COPY)
+    return replay_sample_add(&r->targets, point, r->by_call[p->operations]);
   if (sync && replay_call_is(r, p, "EventSynchronize"))
-    return add_target(r, p, event_target(r, sync, p->start));
+    return add_target(r, point, event_target(r, sync, p->start));
   if (sync && replay_call_is(r, p, "StreamSynchronize")) {
     const replay_stream *s =
         find_stream(r, sync->part, sync->pid, sync->stream);
-    return add_target(r, p,
+    return add_target(r, point,
                       s ? replay_launched_by(r, s, p->start) : REPLAY_NONE);
   }
-  if (!wait_for_all(r, p)) return false;
+  if (!wait_for_all(r, point)) return false;
   if (sync || !replay_call_is(r, p, "EventSynchronize")) return true;
   /* which event is not known: one whose work ended just before the return */
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < p->target_count; i++) {
-    uint32_t o = r->targets.items[p->targets + i];
-    int64_t late = p->end - r->operations[o].end;
-    if (late > 0 && late < 50000) r->targets.items[p->targets + kept++] = o;
+  for (size_t i = first; i < r->targets.count; i++) {
+    int64_t late = p->end - r->operations[r->targets.items[i].value].end;
+    if (late > 0 && late < 50000)
+      r->targets.items[kept++] = r->targets.items[i];
   }
-  r->targets.count = p->targets + kept;
-  p->target_count = kept;
+  r->targets.count = kept;
   return true;
 }
 
-static int64_t latest_target(const llmprof_replay *r, const replay_point *p) {
+/* When the last of what a point waits for had ended; 0: nothing is known. */
+static int64_t latest_target(const llmprof_replay *r, uint32_t point) {
+  size_t first, count = replay_samples_of(&r->targets, point, &first);
   int64_t latest = 0;
-  for (uint32_t i = 0; i < p->target_count; i++) {
-    int64_t end = r->operations[r->targets.items[p->targets + i]].end;
+  for (size_t i = first; i < first + count; i++) {
+    int64_t end = r->operations[r->targets.items[i].value].end;
     if (end > latest) latest = end;
   }
   return latest;
@@ -364,10 +361,11 @@ static int64_t latest_target(const llmprof_replay *r, const replay_point *p) {
 static bool find_own_times(llmprof_replay *r) {
   replay_samples own = {0}, after = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < r->point_count; i++) {
-    const replay_point *p = r->points + i;
-    if (p->kind != REPLAY_WAIT && p->kind != REPLAY_COPY) continue;
-    int64_t latest = latest_target(r, p);
+  for (size_t i = 0; ok && i < r->waiting_count; i++) {
+    uint32_t point = r->waiting[i].point;
+    const replay_point *p = r->points + point;
+    if (p->kind == REPLAY_BLOCKED) continue;
+    int64_t latest = latest_target(r, point);
     if (latest > p->start + 5000)
       ok = replay_sample_add(&after, p->name, p->end - latest);
     else if (p->kind == REPLAY_WAIT)
@@ -375,53 +373,68 @@ static bool find_own_times(llmprof_replay *r) {
   }
   replay_samples_sort(&own);
   replay_samples_sort(&after);
-  for (size_t i = 0; ok && i < r->point_count; i++) {
-    replay_point *p = r->points + i;
-    if (p->kind != REPLAY_WAIT && p->kind != REPLAY_COPY) continue;
-    int64_t length = p->end - p->start, latest = latest_target(r, p);
-    p->after = p->kind == REPLAY_COPY
-                   ? p->end - latest
-                   : replay_quantile(&after, p->name, .5, 4000);
+  for (size_t i = 0; ok && i < r->waiting_count; i++) {
+    replay_wait *wait = r->waiting + i;
+    const replay_point *p = r->points + wait->point;
+    if (p->kind == REPLAY_BLOCKED) continue;
+    bool copies = p->kind == REPLAY_COPY;
+    int64_t length = p->end - p->start, latest = latest_target(r, wait->point);
+    wait->after =
+        copies ? p->end - latest : replay_quantile(&after, p->name, .5, 4000);
     r->basis.waits += length;
-    if (p->kind == REPLAY_WAIT && length > 50000 && latest < p->start + 2000)
+    if (!copies && length > 50000 && latest < p->start + 2000)
       r->basis.unexplained += length;
-    if (p->kind == REPLAY_WAIT && latest <= p->start + 2000) continue;
-    int64_t usual = replay_quantile(&own, p->name, .5,
-                                    p->kind == REPLAY_WAIT ? 4000 : 6000);
+    if (!copies && latest <= p->start + 2000) continue;
+    int64_t usual = replay_quantile(&own, p->name, .5, copies ? 6000 : 4000);
     if (usual > 20000) usual = 20000;
-    if (usual < p->own) p->own = usual;
+    if (usual < wait->own) wait->own = usual;
   }
   replay_samples_free(&own);
   replay_samples_free(&after);
   return ok;
 }
 
-/* By point, the sync row of its call; REPLAY_NONE without. */
-static uint32_t *syncs_by_point(const llmprof_replay *r) {
-  uint32_t *by_point = llmprof_alloc(r->point_count, sizeof *by_point);
-  if (!by_point) return NULL;
-  memset(by_point, 0xff, r->point_count * sizeof *by_point);
-  for (size_t i = 0; i < r->sync_count; i++)
-    by_point[r->syncs[i].point] = (uint32_t)i;
-  return by_point;
+static int by_point(const void *a, const void *b) {
+  const replay_wait *x = a, *y = b;
+  return (x->point > y->point) - (x->point < y->point);
+}
+
+bool replay_wait_add(llmprof_replay *r, uint32_t point, int64_t own) {
+  if (!llmprof_grow(&r->waiting, &r->waiting_room, r->waiting_count + 1,
+                    sizeof *r->waiting))
+    return false;
+  r->waiting[r->waiting_count++] = (replay_wait){.own = own, .point = point};
+  return true;
+}
+
+replay_wait *replay_wait_of(const llmprof_replay *r, uint32_t point) {
+  replay_wait wanted = {.point = point};
+  return bsearch(&wanted, r->waiting, r->waiting_count, sizeof wanted,
+                 by_point);
+}
+
+int64_t replay_own(const llmprof_replay *r, uint32_t point) {
+  const replay_point *p = r->points + point;
+  if (p->kind == REPLAY_EDGE) return 0;
+  return p->kind == REPLAY_CALL ? p->end - p->start
+                                : replay_wait_of(r, point)->own;
 }
 
 bool replay_link_waits(llmprof_replay *r, llmprof_error *err) {
-  replay_list pairs = {0};
-  place_syncs(r, r->records, r->record_count);
-  place_syncs(r, r->syncs, r->sync_count);
-  uint32_t *by_point = syncs_by_point(r);
-  bool ok =
-      by_point && link_event_waits(r, &pairs) && keep_event_waits(r, &pairs);
-  for (size_t i = 0; ok && i < r->point_count; i++) {
+  place_syncs(r, &r->records, by_event);
+  place_syncs(r, &r->syncs, by_call);
+  const replay_sync *sync = r->syncs.items, *end = sync + r->syncs.count;
+  bool ok = link_event_waits(r);
+  for (uint32_t i = 0; ok && i < r->point_count; i++) {
     replay_point *p = r->points + i;
-    if (p->kind != REPLAY_CALL || !synchronises(r, p)) continue;
-    p->kind = REPLAY_WAIT;
-    ok = find_targets(
-        r, p, by_point[i] == REPLAY_NONE ? NULL : r->syncs + by_point[i]);
+    if (p->kind == REPLAY_CALL && synchronises(r, p)) p->kind = REPLAY_WAIT;
+    if (p->kind != REPLAY_WAIT && p->kind != REPLAY_COPY) continue;
+    while (sync < end && sync->point < i) sync++;
+    ok = replay_wait_add(r, i, p->end - p->start) &&
+         find_targets(r, i, sync < end && sync->point == i ? sync : NULL);
   }
-  ok = ok && find_own_times(r);
-  llmprof_free(by_point);
-  llmprof_free(pairs.items);
-  return ok || llmprof_fail_nomem(err);
+  replay_samples_sort(&r->targets);
+  if (r->waiting_count)
+    qsort(r->waiting, r->waiting_count, sizeof *r->waiting, by_point);
+  return (ok && find_own_times(r)) || llmprof_fail_nomem(err);
 }

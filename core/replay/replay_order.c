@@ -6,54 +6,54 @@
 #include "frame/sort.h"
 #include "replay/replay_internal.h"
 
-static uint32_t *identity(size_t count) {
+/* Numbers by a major and a minor key, and otherwise as they are. */
+typedef int64_t key_function(const llmprof_replay *r, size_t i, bool major);
+
+static uint32_t *order_by(const llmprof_replay *r, size_t count,
+                          key_function *key) {
   uint32_t *order = llmprof_alloc(count, sizeof *order);
-  for (size_t i = 0; order && i < count; i++) order[i] = (uint32_t)i;
-  return order;
-}
-
-/* By thread and start; at one time the edges of ranges come first. */
-static uint32_t *order_of_points(const llmprof_replay *r) {
-  size_t count = r->point_count;
-  uint32_t *order = identity(count);
   int64_t *keys = llmprof_alloc(count, sizeof *keys);
   bool ok = order && keys;
-  for (size_t i = 0; ok && i < count; i++) keys[i] = r->points[i].kind;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  for (size_t i = 0; ok && i < count; i++) keys[i] = r->points[i].start;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  for (size_t i = 0; ok && i < count; i++) keys[i] = r->points[i].thread;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
+  for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
+  for (int major = 0; ok && major < 2; major++) {
+    for (size_t i = 0; i < count; i++) keys[i] = key(r, i, major);
+    ok = llmprof_sort_rows_i64(order, count, keys);
+  }
   llmprof_free(keys);
   if (ok) return order;
   llmprof_free(order);
   return NULL;
 }
 
-static uint32_t *order_of_operations(const llmprof_replay *r) {
-  size_t count = r->operation_count;
-  uint32_t *order = identity(count);
-  int64_t *keys = llmprof_alloc(count, sizeof *keys);
-  bool ok = order && keys;
-  for (size_t i = 0; ok && i < count; i++) keys[i] = r->operations[i].end;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  for (size_t i = 0; ok && i < count; i++) keys[i] = r->operations[i].start;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  llmprof_free(keys);
-  if (ok) return order;
-  llmprof_free(order);
-  return NULL;
+/* At one time the edges of ranges come first, as they were added before the
+ * calls of their part. */
+static int64_t point_key(const llmprof_replay *r, size_t i, bool major) {
+  return major ? r->points[i].thread : r->points[i].start;
 }
 
-/* Items of `size` bytes in the order; frees the old array. */
-static void *reordered(void *items, size_t size, const uint32_t *order,
-                       size_t count) {
-  char *made = llmprof_alloc(count, size);
-  if (!made) return NULL;
-  for (size_t i = 0; i < count; i++)
-    memcpy(made + i * size, (char *)items + order[i] * size, size);
-  llmprof_free(items);
-  return made;
+static int64_t operation_key(const llmprof_replay *r, size_t i, bool major) {
+  return major ? r->operations[i].start : r->operations[i].end;
+}
+
+static int64_t launch_key(const llmprof_replay *r, size_t i, bool major) {
+  const replay_operation *o = r->operations + i;
+  return major ? o->stream : replay_launch_time(r, o);
+}
+
+/* Put items of `size` bytes into the order, which is 0, 1, ... afterwards. */
+static void reorder(void *items, size_t size, uint32_t *order, size_t count) {
+  char held[sizeof(replay_operation)], *at = items;
+  for (uint32_t i = 0; i < count; i++) {
+    if (order[i] == i) continue;
+    memcpy(held, at + i * size, size);
+    uint32_t to = i;
+    for (uint32_t from; (from = order[to]) != i; to = from) {
+      memcpy(at + to * size, at + from * size, size);
+      order[to] = to;
+    }
+    memcpy(at + to * size, held, size);
+    order[to] = to;
+  }
 }
 
 static void renumber(uint32_t *number, const uint32_t *places) {
@@ -68,109 +68,92 @@ static uint32_t *inverse(const uint32_t *order, size_t count) {
 }
 
 static bool sort_points(llmprof_replay *r) {
-  uint32_t *order = order_of_points(r);
-  uint32_t *places = order ? inverse(order, r->point_count) : NULL;
-  void *points =
-      places ? reordered(r->points, sizeof *r->points, order, r->point_count)
-             : NULL;
-  if (points) {
-    r->points = points;
-    r->point_room = r->point_count;
+  size_t count = r->point_count;
+  uint32_t *order = order_by(r, count, point_key);
+  uint32_t *places = order ? inverse(order, count) : NULL;
+  if (places) {
+    reorder(r->points, sizeof *r->points, order, count);
     for (size_t i = 0; i < r->operation_count; i++)
       renumber(&r->operations[i].call, places);
     for (size_t i = 0; i < r->range_count; i++) {
       renumber(&r->ranges[i].begin, places);
       renumber(&r->ranges[i].end, places);
     }
-    for (size_t i = 0; i < r->sync_count; i++)
-      renumber(&r->syncs[i].point, places);
-    for (size_t i = 0; i < r->record_count; i++)
-      renumber(&r->records[i].point, places);
+    for (size_t i = 0; i < r->syncs.count; i++)
+      renumber(&r->syncs.items[i].point, places);
+    for (size_t i = 0; i < r->records.count; i++)
+      renumber(&r->records.items[i].point, places);
   }
   llmprof_free(order);
   llmprof_free(places);
-  return points != NULL;
+  return places != NULL;
 }
 
 static bool sort_operations(llmprof_replay *r) {
-  uint32_t *order = order_of_operations(r);
-  void *operations = order ? reordered(r->operations, sizeof *r->operations,
-                                       order, r->operation_count)
-                           : NULL;
+  size_t count = r->operation_count;
+  uint32_t *order = order_by(r, count, operation_key);
+  uint32_t *places = order ? inverse(order, count) : NULL;
+  if (places) {
+    reorder(r->operations, sizeof *r->operations, order, count);
+    for (size_t i = 0; i < r->part_count; i++)
+      for (size_t op = 0; op < r->parts[i].ops; op++)
+        renumber(r->parts[i].by_op + op, places);
+    for (size_t i = 0; i < r->members.count; i++)
+      r->members.items[i].key = places[r->members.items[i].key];
+    replay_samples_sort(&r->members);
+  }
   llmprof_free(order);
-  if (!operations) return false;
-  r->operations = operations;
-  r->operation_room = r->operation_count;
-  return true;
+  llmprof_free(places);
+  return places != NULL;
 }
 
+/* Where the points of a thread begin, and the latest end before each edge. */
 static void number_threads(llmprof_replay *r) {
   for (size_t i = 0; i < r->point_count; i++) {
-    replay_thread *thread = r->threads + r->points[i].thread;
-    if (!thread->count++) thread->first = (uint32_t)i;
+    replay_point *p = r->points + i;
+    replay_thread *thread = r->threads + p->thread;
+    p->leads = !thread->count++;
+    if (p->leads)
+      thread->first = (uint32_t)i;
+    else if (p->kind == REPLAY_EDGE && p[-1].end > p->end)
+      p->end = p[-1].end;
   }
-}
-
-/* Which operation an `op` of a part is. */
-static bool number_ops(llmprof_replay *r) {
-  for (size_t i = 0; i < r->part_count; i++) {
-    replay_part *part = r->parts + i;
-    part->by_op = llmprof_alloc(part->ops, sizeof *part->by_op);
-    if (!part->by_op) return false;
-    memset(part->by_op, 0xff, part->ops * sizeof *part->by_op);
-  }
-  for (size_t i = 0; i < r->operation_count; i++)
-    r->parts[r->operations[i].part].by_op[r->operations[i].op] = (uint32_t)i;
-  return true;
 }
 
 static bool list_by_call(llmprof_replay *r) {
   r->by_call = llmprof_alloc(r->operation_count, sizeof *r->by_call);
-  if (!r->by_call) return false;
-  for (size_t i = 0; i < r->operation_count; i++) {
+  if (!r->by_call || !llmprof_grow(&r->points, &r->point_room,
+                                   r->point_count + 1, sizeof *r->points))
+    return false;
+  replay_point *points = r->points;
+  for (size_t i = 0; i <= r->point_count; i++) points[i].operations = 0;
+  for (size_t i = 0; i < r->operation_count; i++)
+    if (r->operations[i].call != REPLAY_NONE)
+      points[r->operations[i].call].operations++;
+  for (size_t i = 1; i <= r->point_count; i++)
+    points[i].operations += points[i - 1].operations;
+  for (size_t i = r->operation_count; i--;) {
     uint32_t call = r->operations[i].call;
-    if (call != REPLAY_NONE) r->points[call].operation_count++;
-  }
-  uint32_t next = 0;
-  for (size_t i = 0; i < r->point_count; i++) {
-    r->points[i].operations = next;
-    next += r->points[i].operation_count;
-    r->points[i].operation_count = 0;
-  }
-  for (size_t i = 0; i < r->operation_count; i++) {
-    uint32_t call = r->operations[i].call;
-    if (call == REPLAY_NONE) continue;
-    replay_point *p = r->points + call;
-    r->by_call[p->operations + p->operation_count++] = (uint32_t)i;
+    if (call != REPLAY_NONE)
+      r->by_call[--points[call].operations] = (uint32_t)i;
   }
   return true;
 }
 
 /* Operations of each stream by when they were launched. */
 static bool list_by_launch(llmprof_replay *r) {
-  size_t count = r->operation_count;
-  uint32_t *order = identity(count);
-  int64_t *keys = llmprof_alloc(count, sizeof *keys);
-  bool ok = order && keys;
-  for (size_t i = 0; ok && i < count; i++)
-    keys[i] = replay_launch_time(r, r->operations + i);
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  for (size_t i = 0; ok && i < count; i++) keys[i] = r->operations[i].stream;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  llmprof_free(keys);
-  r->launched = order;
-  for (size_t i = 0; ok && i < count; i++) {
-    replay_stream *stream = r->streams + r->operations[order[i]].stream;
+  r->launched = order_by(r, r->operation_count, launch_key);
+  for (size_t i = 0; r->launched && i < r->operation_count; i++) {
+    replay_stream *stream = r->streams + r->operations[r->launched[i]].stream;
     if (!stream->count++) stream->first = (uint32_t)i;
   }
-  return ok;
+  return r->launched != NULL;
 }
 
 bool replay_order(llmprof_replay *r, llmprof_error *err) {
   if (!sort_points(r) || !sort_operations(r)) return llmprof_fail_nomem(err);
   number_threads(r);
-  return (number_ops(r) && list_by_call(r) && list_by_launch(r)) ||
-         llmprof_fail_nomem(err);
+  return (list_by_call(r) && list_by_launch(r)) || llmprof_fail_nomem(err);
 }
 
 uint32_t replay_count_launched(const llmprof_replay *r,
@@ -191,6 +174,18 @@ uint32_t replay_launched_by(const llmprof_replay *r,
                             const replay_stream *stream, int64_t time) {
   uint32_t count = replay_count_launched(r, stream, time);
   return count ? r->launched[stream->first + count - 1] : REPLAY_NONE;
+}
+
+const replay_thread *replay_thread_of(const llmprof_replay *r, uint32_t point) {
+  size_t low = 0, high = r->thread_count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (r->threads[middle].first <= point)
+      low = middle;
+    else
+      high = middle;
+  }
+  return r->threads + low;
 }
 
 uint32_t replay_point_from(const llmprof_replay *r, const replay_thread *thread,

@@ -1,4 +1,6 @@
 /* Launches that wait for room in a stream's queue, and collectives. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "replay/replay_internal.h"
 
@@ -18,7 +20,7 @@ typedef struct slow_launches {
 
 /* Launches of one name with as many operations are alike. */
 static uint64_t alike(const replay_point *p) {
-  return (uint64_t)p->name << 32 | p->operation_count;
+  return (uint64_t)p->name << 32 | replay_launches(p);
 }
 
 /* How many operations of the stream, up to the one at `place`, had not started
@@ -46,7 +48,7 @@ static bool find_slow(const llmprof_replay *r, const replay_stream *s,
     const replay_point *p = r->points + o->call;
     bool last = i + 1 == s->count ||
                 r->operations[r->launched[s->first + i + 1]].call != o->call;
-    if (p->kind != REPLAY_CALL || !last || p->own <= 10000) continue;
+    if (p->kind != REPLAY_CALL || !last || p->end - p->start <= 10000) continue;
     size_t waiting = waiting_at(r, s, i, p->end);
     if (waiting <= 500) continue;
     if (!llmprof_grow(&slow->items, &slow->room, slow->count + 1,
@@ -60,8 +62,8 @@ static bool find_slow(const llmprof_replay *r, const replay_stream *s,
 static bool collect_usual(const llmprof_replay *r, replay_samples *usual) {
   for (size_t i = 0; i < r->point_count; i++) {
     const replay_point *p = r->points + i;
-    if (p->kind == REPLAY_CALL && p->operation_count &&
-        !replay_sample_add(usual, alike(p), p->own))
+    if (p->kind == REPLAY_CALL && replay_launches(p) &&
+        !replay_sample_add(usual, alike(p), p->end - p->start))
       return false;
   }
   replay_samples_sort(usual);
@@ -74,8 +76,9 @@ static void keep_longer(const llmprof_replay *r, const replay_samples *usual,
   size_t count = 0;
   for (size_t i = 0; i < slow->count; i++) {
     const replay_point *p = r->points + slow->items[i].point;
-    int64_t base = replay_quantile(usual, alike(p), .3, p->own);
-    if (p->own > 2 * base + 10000) slow->items[count++] = slow->items[i];
+    int64_t own = p->end - p->start;
+    int64_t base = replay_quantile(usual, alike(p), .3, own);
+    if (own > 2 * base + 10000) slow->items[count++] = slow->items[i];
   }
   slow->count = count;
 }
@@ -106,19 +109,28 @@ static bool find_depth(llmprof_replay *r, replay_stream *s,
   }
   if (agreeing < 5 || agreeing * 10 <= slow->count * 6) s->depth = 0;
   if (!ok || !s->depth) return ok;
+  if (!r->room) {
+    r->room = llmprof_alloc(r->point_count, sizeof *r->room);
+    if (!r->room) return false;
+    memset(r->room, 0xff, r->point_count * sizeof *r->room);
+  }
   const uint32_t *launched = r->launched + s->first;
   for (size_t i = s->depth; i < s->count; i++) {
     uint32_t call = r->operations[launched[i]].call;
     if (call != REPLAY_NONE && r->points[call].kind == REPLAY_CALL)
-      r->points[call].room = launched[i - s->depth];
+      r->room[call] = launched[i - s->depth];
   }
   for (size_t i = 0; ok && i < slow->count; i++) {
-    replay_point *p = r->points + slow->items[i].point;
-    if (!near(slow->items[i].waiting, middle)) continue;
-    if (p->room != REPLAY_NONE)
-      ok = replay_sample_add(after, 0, p->end - r->operations[p->room].start);
-    p->own = replay_quantile(usual, alike(p), .3, p->own);
+    uint32_t point = slow->items[i].point, room = r->room[point];
+    replay_point *p = r->points + point;
+    if (!near(slow->items[i].waiting, middle) || p->kind == REPLAY_BLOCKED)
+      continue;
     p->kind = REPLAY_BLOCKED;
+    ok = replay_wait_add(
+             r, point,
+             replay_quantile(usual, alike(p), .3, p->end - p->start)) &&
+         (room == REPLAY_NONE ||
+          replay_sample_add(after, 0, p->end - r->operations[room].start));
   }
   return ok;
 }
@@ -150,35 +162,33 @@ bool replay_link_queues(llmprof_replay *r, llmprof_error *err) {
  * whose rows do not is none. */
 bool replay_link_collectives(llmprof_replay *r, llmprof_error *err) {
   typedef struct arrival {
-    int64_t last, first_end;
+    int64_t first_end;
     size_t members;
   } arrival;
   arrival *seen = llmprof_zalloc(r->collective_count, sizeof *seen);
-  if (!seen) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < r->operation_count; i++) {
-    const replay_operation *o = r->operations + i;
-    if (o->collective == REPLAY_NONE) continue;
-    arrival *a = seen + o->collective;
-    if (!a->members || o->start > a->last) a->last = o->start;
+  r->arrived = llmprof_alloc(r->collective_count, sizeof *r->arrived);
+  if (!seen || !r->arrived) {
+    llmprof_free(seen);
+    return llmprof_fail_nomem(err);
+  }
+  for (size_t i = 0; i < r->members.count; i++) {
+    const replay_operation *o = r->operations + r->members.items[i].key;
+    int64_t collective = r->members.items[i].value;
+    arrival *a = seen + collective;
+    if (!a->members || o->start > r->arrived[collective])
+      r->arrived[collective] = o->start;
     if (!a->members || o->end < a->first_end) a->first_end = o->end;
     a->members++;
   }
   for (size_t i = 0; i < r->collective_count; i++) {
-    if (seen[i].members < 2 || seen[i].first_end <= seen[i].last - 20000)
+    if (seen[i].members < 2 || seen[i].first_end <= r->arrived[i] - 20000)
       seen[i].members = 0;
     else
       r->basis.collectives++;
   }
-  for (size_t i = 0; i < r->operation_count; i++) {
-    replay_operation *o = r->operations + i;
-    if (o->collective == REPLAY_NONE) continue;
-    if (!seen[o->collective].members) {
-      o->collective = REPLAY_NONE;
-      continue;
-    }
-    o->work = o->end - seen[o->collective].last;
-    if (o->work < 500) o->work = 500;
-  }
+  for (size_t i = 0; i < r->members.count; i++)
+    if (!seen[r->members.items[i].value].members)
+      r->operations[r->members.items[i].key].collective = 0;
   llmprof_free(seen);
   return true;
 }

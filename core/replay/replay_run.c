@@ -1,66 +1,11 @@
 /* One pass over what happened, in recorded order, which is an order of
- * dependencies too: nothing waits for what came later. */
+ * dependencies too: nothing waits for what came later. Points of a thread and
+ * operations are in that order already; what happens next is the earliest of
+ * what comes next in each, and of the ends of what has begun. */
 #include "base/alloc.h"
 #include "base/interrupt.h"
 #include "frame/interval.h"
-#include "frame/sort.h"
 #include "replay/replay_internal.h"
-
-/* What happens, as one number: the end of an operation, the return of a call,
- * the start of a point, the start of an operation. In this order at one time;
- * what takes no time ends when it starts, and has no end of its own. */
-typedef struct event_numbers {
-  uint32_t call_ends, point_starts, operation_starts, all;
-} event_numbers;
-
-static event_numbers numbers_of(const llmprof_replay *r) {
-  event_numbers n;
-  n.call_ends = (uint32_t)r->operation_count;
-  n.point_starts = n.call_ends + (uint32_t)r->point_count;
-  n.operation_starts = n.point_starts + (uint32_t)r->point_count;
-  n.all = n.operation_starts + (uint32_t)r->operation_count;
-  return n;
-}
-
-static int64_t event_time(const llmprof_replay *r, event_numbers n,
-                          uint32_t event) {
-  if (event < n.call_ends) return r->operations[event].end;
-  if (event < n.point_starts) return r->points[event - n.call_ends].end;
-  if (event < n.operation_starts)
-    return r->points[event - n.point_starts].start;
-  return r->operations[event - n.operation_starts].start;
-}
-
-static bool has_own_event(const llmprof_replay *r, event_numbers n,
-                          uint32_t event) {
-  if (event < n.call_ends)
-    return r->operations[event].end > r->operations[event].start;
-  if (event >= n.point_starts) return true;
-  const replay_point *p = r->points + (event - n.call_ends);
-  return p->end > p->start;
-}
-
-bool replay_make_events(llmprof_replay *r, llmprof_error *err) {
-  event_numbers n = numbers_of(r);
-  if ((uint64_t)r->operation_count * 2 + (uint64_t)r->point_count * 2 >=
-      1u << 30)
-    return llmprof_fail(err, LLMPROF_LIMIT, "more than 2^30 events");
-  r->events = llmprof_alloc(n.all, sizeof *r->events);
-  r->new_start = llmprof_alloc(r->point_count, sizeof *r->new_start);
-  r->new_end = llmprof_alloc(r->point_count, sizeof *r->new_end);
-  r->new_op_start = llmprof_alloc(r->operation_count, sizeof *r->new_op_start);
-  r->new_op_end = llmprof_alloc(r->operation_count, sizeof *r->new_op_end);
-  int64_t *times = llmprof_alloc(n.all, sizeof *times);
-  bool ok = r->events && r->new_start && r->new_end && r->new_op_start &&
-            r->new_op_end && times;
-  for (uint32_t event = 0; ok && event < n.all; event++) {
-    times[event] = event_time(r, n, event);
-    if (has_own_event(r, n, event)) r->events[r->event_count++] = event;
-  }
-  ok = ok && llmprof_sort_rows_i64(r->events, r->event_count, times);
-  llmprof_free(times);
-  return ok || llmprof_fail_nomem(err);
-}
 
 /* ---- what is given, with the change ---- */
 
@@ -75,30 +20,25 @@ static bool is_there(const llmprof_change *c, uint32_t i) {
 }
 
 static unsigned flags_of(const llmprof_change *c, uint32_t i) {
-  return c ? c->flags[i] : 0;
+  return c && c->flags ? c->flags[i] : 0;
 }
 
-static double own_of(const llmprof_change *c, const replay_point *p,
-                     uint32_t i) {
-  if (!c) return (double)p->own;
-  if (c->flags[i] & REPLAY_GONE) return 0;
-  if (c->set_own && c->set_own[i] != LLMPROF_ABSENT)
-    return (double)c->set_own[i];
-  return (double)p->own * (double)c->own[i];
+/* Of a time that is given. */
+static double changed(double time, float by) {
+  return by < 0 ? -1 - (double)by : time * (double)by;
 }
 
-static double gap_of(const llmprof_change *c, const replay_point *p,
+static double own_of(const llmprof_replay *r, const llmprof_change *c,
                      uint32_t i) {
-  if (!c) return (double)p->gap;
-  if (c->set_gap && c->set_gap[i] != LLMPROF_ABSENT)
-    return (double)c->set_gap[i];
-  return (double)p->gap * (double)c->gap[i];
+  if (flags_of(c, i) & REPLAY_GONE) return 0;
+  return changed((double)replay_own(r, i), c && c->own ? c->own[i] : 1);
 }
 
-static double lag_of(const llmprof_change *c, const replay_operation *o,
+static double lag_of(const llmprof_replay *r, const llmprof_change *c,
                      uint32_t i) {
-  return c && c->set_lag && c->set_lag[i] >= 0 ? (double)c->set_lag[i]
-                                               : (double)o->lag;
+  return c && c->lag && c->lag[i] >= 0
+             ? (double)c->lag[i]
+             : (double)replay_lag(r, r->operations + i);
 }
 
 /* ---- the pass ---- */
@@ -106,12 +46,50 @@ static double lag_of(const llmprof_change *c, const replay_operation *o,
 /* Of something whose end is not known yet. */
 #define NOT_YET (-1e300)
 
+/* What happens, as one number: the end of an operation, the return of a call,
+ * the start of a point, the start of an operation. In this order at one time;
+ * what takes no time ends when it starts, and has no end of its own. */
+typedef struct event {
+  int64_t time;
+  uint32_t number;
+} event;
+
 typedef struct pass {
   llmprof_replay *r;
   const llmprof_change *change;
   double *arrivals; /* by collective: the last one so far */
   size_t missing;
+  event *heap; /* what comes next */
+  size_t count;
+  uint32_t returns, points, operations; /* their first events */
 } pass;
+
+static bool is_earlier(const event *a, const event *b) {
+  return a->time != b->time ? a->time < b->time : a->number < b->number;
+}
+
+static void push(pass *at, int64_t time, uint32_t number) {
+  event pushed = {time, number};
+  size_t i = at->count++;
+  for (; i && is_earlier(&pushed, at->heap + (i - 1) / 2); i = (i - 1) / 2)
+    at->heap[i] = at->heap[(i - 1) / 2];
+  at->heap[i] = pushed;
+}
+
+static uint32_t pop(pass *at) {
+  uint32_t number = at->heap[0].number;
+  event moved = at->heap[--at->count];
+  size_t i = 0, next;
+  for (; (next = 2 * i + 1) < at->count; i = next) {
+    if (next + 1 < at->count &&
+        is_earlier(at->heap + next + 1, at->heap + next))
+      next++;
+    if (is_earlier(&moved, at->heap + next)) break;
+    at->heap[i] = at->heap[next];
+  }
+  at->heap[i] = moved;
+  return number;
+}
 
 static double later(double a, double b) {
   return a > b ? a : b;
@@ -125,19 +103,36 @@ static double end_of(pass *at, uint32_t operation) {
   return at->r->new_op_start[operation];
 }
 
+static void push_point(pass *at, uint32_t i) {
+  push(at, at->r->points[i].start, at->points + i);
+}
+
+/* The call on another thread whose end a point awaits, or REPLAY_NONE. */
+static uint32_t released_by(const llmprof_replay *r, uint32_t i) {
+  if (replay_gap(r->points + i) <= REPLAY_LONG_GAP) return REPLAY_NONE;
+  return (uint32_t)replay_quantile(&r->released, i, 0, REPLAY_NONE);
+}
+
 static void start_point(pass *at, uint32_t i) {
   llmprof_replay *r = at->r;
+  const llmprof_change *c = at->change;
   const replay_point *p = r->points + i;
   double start = (double)p->start;
-  if (i > r->threads[p->thread].first) {
+  if (!p->leads) {
     double before = r->new_end[i - 1];
-    if (p->released != REPLAY_NONE && r->new_end[p->released] > NOT_YET)
-      start = later(before, r->new_end[p->released] + (double)p->tail);
+    uint32_t released = released_by(r, i);
+    if (released != REPLAY_NONE && r->new_end[released] > NOT_YET)
+      start = later(before, r->new_end[released] +
+                                (double)(p->start - r->points[released].end));
     else
-      start = before + gap_of(at->change, p, i);
+      start =
+          before + changed((double)replay_gap(p), c && c->gap ? c->gap[i] : 1);
   }
   r->new_start[i] = start;
-  r->new_end[i] = start + own_of(at->change, p, i);
+  r->new_end[i] = start + own_of(r, c, i);
+  if (p->end > p->start && (p->kind > REPLAY_CALL || r->room))
+    push(at, p->end, at->returns + i);
+  if (i + 1 < r->point_count && !p[1].leads) push_point(at, i + 1);
 }
 
 static void return_from(pass *at, uint32_t i) {
@@ -145,36 +140,41 @@ static void return_from(pass *at, uint32_t i) {
   const replay_point *p = r->points + i;
   unsigned flags = flags_of(at->change, i);
   if (flags & REPLAY_GONE) return;
-  if (p->target_count && !(flags & REPLAY_NO_WAIT)) {
+  if (p->kind > REPLAY_CALL && !(flags & REPLAY_NO_WAIT)) {
     double latest = NOT_YET;
-    for (uint32_t k = 0; k < p->target_count; k++)
-      latest = later(latest, end_of(at, r->targets.items[p->targets + k]));
-    r->new_end[i] = later(r->new_end[i], latest + (double)p->after);
-  }
-  if (p->room != REPLAY_NONE && r->new_op_start[p->room] > NOT_YET)
+    size_t first, count = replay_samples_of(&r->targets, i, &first);
+    for (size_t k = first; k < first + count; k++)
+      latest = later(latest, end_of(at, (uint32_t)r->targets.items[k].value));
     r->new_end[i] =
-        later(r->new_end[i], r->new_op_start[p->room] + (double)r->room_after);
+        later(r->new_end[i], latest + (double)replay_wait_of(r, i)->after);
+  }
+  uint32_t room = r->room ? r->room[i] : REPLAY_NONE;
+  if (room != REPLAY_NONE && r->new_op_start[room] > NOT_YET)
+    r->new_end[i] =
+        later(r->new_end[i], r->new_op_start[room] + (double)r->room_after);
 }
 
 /* The earliest that its call lets an operation start. */
 static double launch_of(const pass *at, const replay_operation *o) {
   const llmprof_replay *r = at->r;
-  if (o->latency == LLMPROF_ABSENT)
+  if (o->in_graph || o->call == REPLAY_NONE)
     return o->before == REPLAY_NONE ? (double)o->start : NOT_YET;
   const replay_point *p = r->points + o->call;
-  if (p->kind == REPLAY_COPY) return r->new_start[o->call] + (double)o->latency;
-  if (o->start >= p->end) return r->new_end[o->call] + (double)o->latency;
+  double latency = (double)replay_latency(r, o);
+  if (p->kind == REPLAY_COPY) return r->new_start[o->call] + latency;
+  if (o->start >= p->end) return r->new_end[o->call] + latency;
   /* it began in the call, which may have waited for something afterwards: at
    * the same part of what the call takes by itself */
-  double own = own_of(at->change, p, o->call), latency = (double)o->latency;
-  if (latency < 0 && own < (double)p->own) latency *= own / (double)p->own;
+  double own = own_of(r, at->change, o->call);
+  double was = (double)replay_own(r, o->call);
+  if (latency < 0 && own < was) latency *= own / was;
   return r->new_start[o->call] + own + latency;
 }
 
 static double predecessor_of(pass *at, const replay_operation *o, uint32_t i) {
   const llmprof_replay *r = at->r;
   if (o->before == REPLAY_NONE) return NOT_YET;
-  double lag = lag_of(at->change, o, i);
+  double lag = lag_of(r, at->change, i);
   if (!o->after_start) return end_of(at, o->before) + lag;
   const replay_operation *before = r->operations + o->before;
   double was = (double)(before->end - before->start);
@@ -185,61 +185,78 @@ static double predecessor_of(pass *at, const replay_operation *o, uint32_t i) {
   return r->new_op_start[o->before] + lag;
 }
 
+static int64_t collective_of(const llmprof_replay *r, uint32_t i) {
+  return replay_quantile(&r->members, i, 0, 0);
+}
+
 static void start_operation(pass *at, uint32_t i) {
   llmprof_replay *r = at->r;
   const replay_operation *o = r->operations + i;
   double start = later(launch_of(at, o), predecessor_of(at, o, i));
-  for (uint32_t k = 0; k < o->wait_count; k++)
-    start = later(start, end_of(at, r->waits.items[o->waits + k]) + 1000);
+  if (i + 1 < r->operation_count) push(at, o[1].start, at->operations + i + 1);
+  size_t first = 0;
+  size_t waits = o->waits ? replay_samples_of(&r->waits, i, &first) : 0;
+  for (size_t k = first; k < first + waits; k++)
+    start = later(start, end_of(at, (uint32_t)r->waits.items[k].value) + 1000);
   if (start <= NOT_YET) start = (double)o->start;
   bool called =
       o->call != REPLAY_NONE && !(flags_of(at->change, o->call) & REPLAY_GONE);
   if (!is_there(at->change, i) || (o->call != REPLAY_NONE && !called)) {
     /* what else a graph has follows its first operation, not its launch */
     bool leads =
-        called && !o->in_graph && r->points[o->call].operation_count > 1;
+        called && !o->in_graph && replay_launches(r->points + o->call) > 1;
     r->new_op_start[i] = r->new_op_end[i] =
         leads || o->before == REPLAY_NONE ? start : end_of(at, o->before);
     return;
   }
   r->new_op_start[i] = start;
-  if (o->collective != REPLAY_NONE) {
+  if (o->collective) {
+    double *arrival = at->arrivals + collective_of(r, i);
     if (!at->change || !at->change->ignored || !at->change->ignored[i])
-      at->arrivals[o->collective] = later(at->arrivals[o->collective], start);
-    r->new_op_end[i] = NOT_YET;
-    if (o->end > o->start) return;
+      *arrival = later(*arrival, start);
+    if (o->end > o->start) {
+      push(at, o->end, i);
+      return;
+    }
   }
   r->new_op_end[i] = start + work_of(at->change, o, i);
 }
 
+/* Of one of a collective: it works once the last has arrived. */
 static void end_operation(pass *at, uint32_t i) {
   llmprof_replay *r = at->r;
   const replay_operation *o = r->operations + i;
-  if (r->new_op_end[i] > NOT_YET) return;
+  int64_t collective = collective_of(r, i);
   double scale = at->change ? (double)at->change->work[i] : 1;
-  double work = (double)o->work * (scale < 0 ? 0 : scale);
+  double work = (double)(o->end - r->arrived[collective]);
   double whole = work_of(at->change, o, i);
-  r->new_op_end[i] = later(at->arrivals[o->collective], r->new_op_start[i]) +
+  work = later(work, 500) * later(scale, 0);
+  r->new_op_end[i] = later(at->arrivals[collective], r->new_op_start[i]) +
                      (work < whole ? work : whole);
 }
 
 static bool evaluate(pass *at, llmprof_error *err) {
   llmprof_replay *r = at->r;
-  event_numbers n = numbers_of(r);
+  at->returns = (uint32_t)r->operation_count;
+  at->points = at->returns + (uint32_t)r->point_count;
+  at->operations = at->points + (uint32_t)r->point_count;
   for (size_t i = 0; i < r->point_count; i++) r->new_end[i] = NOT_YET;
   for (size_t i = 0; i < r->operation_count; i++)
     r->new_op_start[i] = r->new_op_end[i] = NOT_YET;
-  for (size_t i = 0; i < r->event_count; i++) {
-    uint32_t event = r->events[i];
+  for (size_t i = 0; i < r->thread_count; i++)
+    push_point(at, r->threads[i].first);
+  if (r->operation_count) push(at, r->operations[0].start, at->operations);
+  for (size_t i = 0; at->count; i++) {
+    uint32_t number = pop(at);
     if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
-    if (event < n.call_ends)
-      end_operation(at, event);
-    else if (event < n.point_starts)
-      return_from(at, event - n.call_ends);
-    else if (event < n.operation_starts)
-      start_point(at, event - n.point_starts);
+    if (number < at->returns)
+      end_operation(at, number);
+    else if (number < at->points)
+      return_from(at, number - at->returns);
+    else if (number < at->operations)
+      start_point(at, number - at->points);
     else
-      start_operation(at, event - n.operation_starts);
+      start_operation(at, number - at->operations);
   }
   return true;
 }
@@ -259,12 +276,12 @@ static void write_range(const llmprof_replay *r, const llmprof_change *change,
   if (range->begin != REPLAY_NONE) {
     start = replayed ? nearest(r->new_start[range->begin])
                      : r->points[range->begin].start;
-    end =
-        replayed ? nearest(r->new_end[range->end]) : r->points[range->end].end;
+    end = replayed ? nearest(r->new_end[range->end])
+                   : r->points[range->end].start;
     for (uint32_t i = range->begin; i < range->end; i++) {
       const replay_point *p = r->points + i;
-      for (uint32_t k = 0; k < p->operation_count; k++) {
-        uint32_t o = r->by_call[p->operations + k];
+      for (uint32_t k = p->operations; k < p[1].operations; k++) {
+        uint32_t o = r->by_call[k];
         if (!is_there(change, o) || flags_of(change, i) & REPLAY_GONE) continue;
         int64_t from = r->operations[o].start, to = r->operations[o].end;
         if (replayed) {
@@ -300,10 +317,14 @@ bool llmprof_replay_run(llmprof_replay *r, const llmprof_change *change,
                         llmprof_error *err) {
   pass at = {.r = r, .change = change};
   at.arrivals = llmprof_alloc(r->collective_count, sizeof *at.arrivals);
-  if (!at.arrivals) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < r->collective_count; i++) at.arrivals[i] = NOT_YET;
-  bool ok = evaluate(&at, err);
+  at.heap = llmprof_alloc(r->thread_count * 2 + 1 + r->members.count,
+                          sizeof *at.heap);
+  for (size_t i = 0; at.arrivals && i < r->collective_count; i++)
+    at.arrivals[i] = NOT_YET;
+  bool ok =
+      at.arrivals && at.heap ? evaluate(&at, err) : llmprof_fail_nomem(err);
   llmprof_free(at.arrivals);
+  llmprof_free(at.heap);
   if (missing) *missing = at.missing;
   if (ok) write_ranges(r, change, true, ranges);
   return ok;
@@ -313,11 +334,12 @@ void llmprof_replay_waits(const llmprof_replay *r, int64_t *recorded,
                           int64_t *replayed) {
   double now = 0;
   *recorded = 0;
-  for (size_t i = 0; i < r->point_count; i++) {
-    const replay_point *p = r->points + i;
-    if (p->kind == REPLAY_EDGE || p->end - p->start <= p->own + 3000) continue;
+  for (size_t i = 0; i < r->waiting_count; i++) {
+    uint32_t point = r->waiting[i].point;
+    const replay_point *p = r->points + point;
+    if (p->end - p->start <= r->waiting[i].own + 3000) continue;
     *recorded += p->end - p->start;
-    now += r->new_end[i] - r->new_start[i];
+    now += r->new_end[point] - r->new_start[point];
   }
   *replayed = nearest(now);
 }
@@ -332,7 +354,7 @@ void llmprof_replay_waits_in(const llmprof_replay *r, size_t part, size_t row,
     if (p->kind != REPLAY_WAIT) continue;
     int64_t length = p->end - p->start;
     *waits += length;
-    if (length > 50000 && p->own == length) *unexplained += length;
+    if (length > 50000 && replay_own(r, i) == length) *unexplained += length;
   }
 }
 
@@ -345,8 +367,8 @@ static llmprof_interval extent_of(const llmprof_replay *r,
     if (range->begin == REPLAY_NONE) continue;
     int64_t start = replayed ? nearest(r->new_start[range->begin])
                              : r->points[range->begin].start;
-    int64_t end =
-        replayed ? nearest(r->new_end[range->end]) : r->points[range->end].end;
+    int64_t end = replayed ? nearest(r->new_end[range->end])
+                           : r->points[range->end].start;
     if (start < extent.start) extent.start = start;
     if (end > extent.end) extent.end = end;
   }
@@ -364,7 +386,7 @@ bool llmprof_replay_busy_of(const llmprof_replay *r, bool replayed,
     size_t count = 0;
     for (size_t i = 0; i < r->operation_count; i++) {
       const replay_operation *o = r->operations + i;
-      if (o->part != part) continue;
+      if (r->streams[o->stream].part != part) continue;
       llmprof_interval item = {o->start, o->end};
       if (replayed)
         item = (llmprof_interval){nearest(r->new_op_start[i]),

@@ -1,16 +1,8 @@
-/* Values by key and their quantiles, and growing lists. */
+/* Values by key and their quantiles. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "replay/replay_internal.h"
-
-bool replay_push(replay_list *list, uint32_t item) {
-  if (!llmprof_grow(&list->items, &list->room, list->count + 1,
-                    sizeof *list->items))
-    return false;
-  list->items[list->count++] = item;
-  return true;
-}
 
 bool replay_sample_add(replay_samples *samples, uint64_t key, int64_t value) {
   if (!llmprof_grow(&samples->items, &samples->room, samples->count + 1,

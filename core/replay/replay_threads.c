@@ -3,27 +3,24 @@
 #include "base/alloc.h"
 #include "replay/replay_internal.h"
 
-static bool waited(const llmprof_replay *r, const replay_point *p) {
-  if (p->kind != REPLAY_WAIT) return false;
-  for (uint32_t i = 0; i < p->target_count; i++)
-    if (r->operations[r->targets.items[p->targets + i]].end > p->start + 2000)
-      return true;
-  return false;
-}
-
 /* Calls that waited, by when they returned. */
 static bool list_waits(const llmprof_replay *r, replay_samples *ends) {
-  for (size_t i = 0; i < r->point_count; i++)
-    if (waited(r, r->points + i) &&
-        !replay_sample_add(ends, (uint64_t)r->points[i].end, (int64_t)i))
+  for (size_t i = 0; i < r->targets.count; i++) {
+    uint32_t point = (uint32_t)r->targets.items[i].key;
+    const replay_point *p = r->points + point;
+    if (p->kind == REPLAY_WAIT &&
+        r->operations[r->targets.items[i].value].end > p->start + 2000 &&
+        !replay_sample_add(ends, (uint64_t)p->end, point))
       return false;
+  }
   replay_samples_sort(ends);
   return true;
 }
 
 /* The last wait of another thread that returned in [from, to). */
-static uint32_t last_wait(const llmprof_replay *r, const replay_samples *ends,
-                          uint32_t thread, int64_t from, int64_t to) {
+static uint32_t last_wait(const replay_samples *ends,
+                          const replay_thread *thread, int64_t from,
+                          int64_t to) {
   size_t low = 0, high = ends->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -34,36 +31,29 @@ static uint32_t last_wait(const llmprof_replay *r, const replay_samples *ends,
   }
   while (low && (int64_t)ends->items[low - 1].key > from) {
     uint32_t point = (uint32_t)ends->items[--low].value;
-    if (r->points[point].thread != thread) return point;
+    if (point - thread->first >= thread->count) return point;
   }
   return REPLAY_NONE;
 }
 
-static bool find_gaps(llmprof_replay *r, const replay_samples *ends) {
-  for (size_t t = 0; t < r->thread_count; t++) {
-    const replay_thread *thread = r->threads + t;
-    int64_t end = 0;
-    for (uint32_t i = thread->first; i < thread->first + thread->count; i++) {
-      replay_point *p = r->points + i;
-      if (i > thread->first && p->start > end) p->gap = p->start - end;
-      if (p->gap > 100000) {
-        p->released = last_wait(r, ends, p->thread, end, p->start - 5000);
-        if (p->released != REPLAY_NONE)
-          p->tail = p->start - r->points[p->released].end;
-      }
-      if (i == thread->first || p->end > end) end = p->end;
-    }
-    if (!thread->count) continue;
-    r->basis.cpu += end - r->points[thread->first].start;
+static bool find_released(llmprof_replay *r, const replay_samples *ends) {
+  for (uint32_t i = 0; i < r->point_count; i++) {
+    const replay_point *p = r->points + i;
+    int64_t gap = replay_gap(p);
+    if (gap <= REPLAY_LONG_GAP) continue;
+    uint32_t point = last_wait(ends, replay_thread_of(r, i), p->start - gap,
+                               p->start - 5000);
+    if (point != REPLAY_NONE && !replay_sample_add(&r->released, i, point))
+      return false;
   }
   return true;
 }
 
 /* Links of one thread between calls of the same two names. */
 static uint64_t link_class(const llmprof_replay *r, uint32_t i) {
-  const replay_point *p = r->points + i;
-  uint64_t before = i > r->threads[p->thread].first ? r->points[i - 1].name : 0;
-  return ((uint64_t)p->thread * 2654435761u + before) * 2654435761u + p->name;
+  uint64_t thread = (uint64_t)(replay_thread_of(r, i) - r->threads);
+  return (thread * 2654435761u + r->points[i - 1].name) * 2654435761u +
+         r->points[i].name;
 }
 
 static int64_t spread(const replay_samples *samples, uint64_t key) {
@@ -76,26 +66,24 @@ static int64_t spread(const replay_samples *samples, uint64_t key) {
 static bool keep_real_links(llmprof_replay *r) {
   replay_samples gaps = {0}, tails = {0};
   bool ok = true;
-  for (uint32_t i = 0; ok && i < r->point_count; i++) {
-    const replay_point *p = r->points + i;
-    if (p->released == REPLAY_NONE) continue;
-    uint64_t key = link_class(r, i);
-    ok = replay_sample_add(&gaps, key, p->gap) &&
-         replay_sample_add(&tails, key, p->tail);
+  size_t kept = 0;
+  for (size_t i = 0; ok && i < r->released.count; i++) {
+    replay_sample link = r->released.items[i];
+    uint64_t key = link_class(r, (uint32_t)link.key);
+    const replay_point *p = r->points + link.key;
+    ok = replay_sample_add(&gaps, key, replay_gap(p)) &&
+         replay_sample_add(&tails, key, p->start - r->points[link.value].end);
   }
   replay_samples_sort(&gaps);
   replay_samples_sort(&tails);
-  for (uint32_t i = 0; ok && i < r->point_count; i++) {
-    replay_point *p = r->points + i;
-    if (p->released == REPLAY_NONE) continue;
-    uint64_t key = link_class(r, i);
+  for (size_t i = 0; ok && i < r->released.count; i++) {
+    uint64_t key = link_class(r, (uint32_t)r->released.items[i].key);
     size_t first;
-    if (replay_samples_of(&gaps, key, &first) < 8 ||
-        (double)spread(&tails, key) > .6 * (double)spread(&gaps, key))
-      p->released = REPLAY_NONE;
-    else
-      r->basis.links++;
+    if (replay_samples_of(&gaps, key, &first) >= 8 &&
+        (double)spread(&tails, key) <= .6 * (double)spread(&gaps, key))
+      r->released.items[kept++] = r->released.items[i];
   }
+  r->basis.links = r->released.count = kept;
   replay_samples_free(&gaps);
   replay_samples_free(&tails);
   return ok;
@@ -103,15 +91,20 @@ static bool keep_real_links(llmprof_replay *r) {
 
 bool replay_link_threads(llmprof_replay *r, llmprof_error *err) {
   replay_samples ends = {0};
-  bool ok = list_waits(r, &ends) && find_gaps(r, &ends) && keep_real_links(r);
+  bool ok =
+      list_waits(r, &ends) && find_released(r, &ends) && keep_real_links(r);
   replay_samples_free(&ends);
   if (!ok) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < r->point_count; i++) {
-    const replay_point *p = r->points + i;
-    if (p->end - p->start > p->own)
-      r->basis.derived += p->end - p->start - p->own;
-    r->basis.calls += p->kind != REPLAY_EDGE;
+  for (size_t i = 0; i < r->thread_count; i++) {
+    const replay_point *first = r->points + r->threads[i].first;
+    r->basis.cpu += first[r->threads[i].count - 1].end - first->start;
   }
+  for (size_t i = 0; i < r->waiting_count; i++) {
+    const replay_point *p = r->points + r->waiting[i].point;
+    r->basis.derived += p->end - p->start - r->waiting[i].own;
+  }
+  for (size_t i = 0; i < r->point_count; i++)
+    r->basis.calls += r->points[i].kind != REPLAY_EDGE;
   r->basis.operations = r->operation_count;
   for (size_t i = 0; i < r->operation_count; i++)
     r->basis.orphans += r->operations[i].call == REPLAY_NONE;
