@@ -120,14 +120,19 @@ local GRACE = 30
 
 -- ---- the run ----
 
--- Why there is no report, as an error with the tool's last words.
+-- Raise why there is no report, with the tool's last words. lacking, hint: what is said where nsys
+-- does not complain.
+function under_nsys.no_report(said, result, lines, lacking, hint)
+  local complaint, ended = said.complaints[1], workload.complaint(result)
+  errors.raise("failed", complaint and complaint.message
+    or lacking .. (ended and "; the workload: " .. ended or ""),
+    { detail = workload.tail(lines), hint = complaint and complaint.hint or hint })
+end
+
+
 local function no_report(said, result, lines)
-  local complaint = said.complaints[1]
-  local ended = workload.complaint(result)
-  local message = complaint and complaint.message
-    or (ended and "nsys made no report; the workload: " .. ended) or "nsys made no report"
-  errors.raise("failed", message, { detail = workload.tail(lines),
-    hint = complaint and complaint.hint or "the whole output is in " .. files.log })
+  under_nsys.no_report(said, result, lines, "nsys made no report",
+    "the whole output is in " .. files.log)
 end
 
 
@@ -159,23 +164,27 @@ local function profile_argv(ctx, spec)
 end
 
 
-local function profile(ctx, spec)
-  local argv = profile_argv(ctx, spec)
+-- Run what nsys records. given: argv, spec and more for workload.run; begins(line): does the window
+-- begin there? Returns what nsys said, with `begun` where it did, how the workload ended and its
+-- last lines.
+function under_nsys.run(ctx, given, begins)
   local watch, began = supervise.watch_gpus(), sys.monotonic()
   local read, said = nsys.reader()
-  local result, lines = workload.run(ctx, { argv = argv, spec = spec,
-    folder = layout.workload.folder, log = files.log, passing = nsys.progress,
-    command = files.command, grace = GRACE,
-    on_line = function(line)
-      read(line)
-      watch.sample()
-      if nsys.begins_range(line) then
-        ctx.time("window_s", (sys.monotonic() - began) / 1e9)
-      end
-      local progress = nsys.progress(line)
-      if progress then ctx.progress(progress) end
-    end, on_idle = watch.sample })
-  return said, result, lines, watch.stop()
+  given.folder, given.log, given.grace = layout.workload.folder, files.log, GRACE
+  given.passing, given.on_idle = nsys.progress, watch.sample
+  function given.on_line(line)
+    read(line)
+    watch.sample()
+    if begins(line) then
+      said.begun = true
+      ctx.time("window_s", (sys.monotonic() - began) / 1e9)
+    end
+    local progress = nsys.progress(line)
+    if progress then ctx.progress(progress) end
+  end
+  local result, lines = workload.run(ctx, given)
+  live.keep_samples(ctx, watch.stop())
+  return said, result, lines
 end
 
 
@@ -214,14 +223,13 @@ end
 
 -- ---- as a table ----
 
-
 function under_nsys.ready(_, found) nsys.check_importer(found) end
 
 
 -- Runs nsys; returns what it said, the workload's end and the lines.
 local function capture_reports(ctx, spec)
-  local said, result, lines, samples = profile(ctx, spec)
-  live.keep_samples(ctx, samples)
+  local said, result, lines = under_nsys.run(ctx, { argv = profile_argv(ctx, spec), spec = spec,
+    command = files.command }, nsys.begins_range)
   workload.keep_inputs(ctx, layout.workload.folder)
   local reports
   if spec.ranks then

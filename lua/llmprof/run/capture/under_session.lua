@@ -4,7 +4,6 @@
 local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local supervise = require "llmprof.run.supervise"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
@@ -19,9 +18,6 @@ local files = layout.nsys
 -- An nsys whose engine has died writes its report by itself; for so long it is waited
 -- for, in seconds, and looked for so often.
 local PATIENCE, BETWEEN_LOOKS = 60, 0.5
-
--- After a signal the workload still ends the collection, in seconds.
-local GRACE = 30
 
 local under_session = { vendor = nsys }
 
@@ -83,25 +79,11 @@ end
 
 local function run(ctx, spec)
   local open, close = window(ctx)
-  local watch, began = supervise.watch_gpus(), sys.monotonic()
-  local read, said = nsys.reader()
-  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
+  local said, result, lines = under_nsys.run(ctx, { argv = spec.argv, spec = spec,
     env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),
-      [workload.WINDOW_CLOSE] = json.encode(json.list(close)) },
-    folder = layout.workload.folder, log = files.log, passing = nsys.progress, grace = GRACE,
-    on_line = function(line)
-      read(line)
-      watch.sample()
-      if nsys.begins_window(line) then
-        said.opened = true
-        ctx.time("window_s", (sys.monotonic() - began) / 1e9)
-      end
-      local progress = nsys.progress(line)
-      if progress then ctx.progress(progress) end
-    end, on_idle = watch.sample })
+      [workload.WINDOW_CLOSE] = json.encode(json.list(close)) } }, nsys.begins_window)
   ctx.run:write(files.command, ("%s && %s && %s\n"):format(process.shown(open),
     process.shown(spec.argv), process.shown(close)))
-  live.keep_samples(ctx, watch.stop())
   return said, result, lines
 end
 
@@ -119,22 +101,15 @@ local function report_of_the_dead(ctx)
 end
 
 
-local function no_report(said, result, lines)
-  local complaint, ended = said.complaints[1], workload.complaint(result)
-  errors.raise("failed", complaint and complaint.message
-    or ended and "no report of the session; the workload: " .. ended
-    or "no report of the session",
-    { detail = workload.tail(lines), hint = complaint and complaint.hint or
-      "nsys writes it where the engine runs, as its user; the whole output is in " .. files.log })
-end
-
-
 local function reports_of(ctx, said, result, lines)
   local reports, others = nsys.reports(said)
   if #reports > 0 then return reports end
   if #others > 0 then under_nsys.no_good(ctx, others[1], lines) end
-  local kept = not result.ok and said.opened and report_of_the_dead(ctx)
-  if not kept then no_report(said, result, lines) end
+  local kept = not result.ok and said.begun and report_of_the_dead(ctx)
+  if not kept then
+    under_nsys.no_report(said, result, lines, "no report of the session",
+      "nsys writes it where the engine runs, as its user; the whole output is in " .. files.log)
+  end
   ctx.note("the session ended within the window; its report has what it saw until then")
   return { kept }
 end
