@@ -119,12 +119,14 @@ local function call(word)
     errors.raise("failed", message:find("in use", 1, true) and "another llmprof attach runs"
       or message)
   end
-  return setmetatable({ listener = listener, wanted = wanted, by = {}, count = 0 }, Callers)
+  return setmetatable({ listener = listener, wanted = wanted, by = {}, count = 0,
+    complete = false }, Callers)
 end
 
 
 -- Take what has come. A process is known by what the system says of it, since anybody may
--- connect.
+-- connect. Once all are there, who calls is not of this recording: one that said bye calls
+-- again.
 function Callers:hear()
   local own = user_of "self"
   for _, heard in ipairs(errors.check(self.listener:poll())) do
@@ -133,7 +135,7 @@ function Callers:hear()
       caller.said[#caller.said + 1] = heard.line
     elseif caller then
       caller.gone = true
-    elseif heard.line and heard.line:find "^hello pid=" then
+    elseif not self.complete and heard.line and heard.line:find "^hello pid=" then
       local pid, uid = self.listener:peer(heard.peer)
       if pid and (own == 0 or uid == own) and self.wanted(pid) then
         self.by[heard.peer] = { peer = heard.peer, pid = pid, said = {} }
@@ -193,6 +195,7 @@ local function reach(word)
   local callers = call(word)
   local found = callers:wait(CALLING, function() return callers.count > 0 end)
   if found then callers:wait(0.5, function() return false end) end
+  callers.complete = true
   if callers.count > 0 then
     if not told then out.warn(COST, "\n") end
     told = true
