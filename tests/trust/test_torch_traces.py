@@ -54,5 +54,29 @@ class Reading(support.Case):
                          [(row["direction"], row.get("bytes")) for row in rows])
 
 
+class Stages(support.Case):
+    """What a trace's stages are."""
+
+    def stages(self, trace):
+        out = self.top / "bundle"
+        self.does("report", trace.write(self.top / "a.json"), "--out", out)
+        return json.loads((out / "results.json").read_text())["stages"]
+
+    def test_layers_are_no_tokens(self):
+        trace = Trace()
+        trace.add("user_annotation", "ProfilerStep#1", 0, 3300)
+        for i, (name, length) in enumerate([("ViTModel_0", 3280), ("ViTEncoder_0", 3260)]):
+            trace.add("python_function", "nn.Module: " + name, 5 + i, length)
+        for layer in range(12):
+            start = 100 + 250 * layer
+            trace.add("python_function", f"nn.Module: ViTLayer_{layer}", start, 240)
+            trace.add("python_function", "vit.py(88): forward", start + 1, 238)
+            trace.add("python_function", f"nn.Module: ViTAttention_{layer}", start + 40, 100)
+            for i, name in enumerate(["norm", "gemm_qkv", "flash_fwd_kernel", "gemm_out", "gelu",
+                                      "gemm_down"]):
+                trace.launch(name, start + 10 + 35 * i, start + 17 + 35 * i, 30)
+        self.assertEqual(["ProfilerStep"], [stage["name"] for stage in self.stages(trace)])
+
+
 if __name__ == "__main__":
     support.main()

@@ -177,18 +177,23 @@ end
 
 
 -- What a step in the middle of the last generation is made of: as of
--- llmprof.analysis.stages.layers, nil where that cannot be told.
+-- llmprof.analysis.stages.layers, nil where that cannot be told; moves: the next one is in other
+-- layers, so that it is a layer itself, from the middle of one to that of the next.
 local function made_of(anchor, generations)
   local last = generations[#generations]
   if anchor.keys == GRAPH_KEYS or not last then return nil end
-  return layers.of_step(anchor.frame, last[(#last + 1) // 2])
+  local middle = (#last + 1) // 2
+  local made = layers.of_step(anchor.frame, last[middle])
+  local next = made and made.lowest and layers.of_step(anchor.frame, last[middle + 1])
+  if next and next.list == made.list then made.moves = next.lowest ~= made.lowest end
+  return made
 end
 
 
 -- Does what was found have layers, and is none itself?
 local function is_layered(anchor, made)
   if not made then return false end
-  if made.named then return made.count >= 2 end
+  if made.named then return made.count >= 2 and not made.moves end
   return made.share >= LAYERED and not layers.has_attention(anchor.frame)
 end
 

@@ -121,17 +121,18 @@ local function with_places(frame)
 end
 
 
--- The list of layers that most of the time of a step is in, as of_kernels has it: count and
--- list; nil where stacks name no layers.
+-- The list of layers that most of the time of a step is in, as of_kernels has it: count, list and
+-- lowest (number of the first); nil where stacks name no layers.
 local function of_modules(frame)
   if not rows.has(frame, "torch_module") then return nil end
   local best
   for _, group in ipairs(with_places(frame):group { by = { "layers" }, total = { "duration" },
-    distinct = { "layer" } }) do
+    distinct = { "layer" }, sum = { "layer" } }) do
     if group.layers and group.distinct.layer > 1
       and (not best or group.duration.total > best.duration.total) then best = group end
   end
-  return best and { count = best.distinct.layer, list = best.layers, named = true, first = 0 }
+  return best and { count = best.distinct.layer, list = best.layers, lowest = best.layer.min,
+    named = true, first = 0 }
 end
 
 

@@ -324,6 +324,29 @@ local function add_drafts(ranges, declared, stage)
 end
 
 
+-- Was the range around those at the top cut off by the begin of the capture? Ranges of a tag that
+-- lie in another one's are at the top before the first of these alone.
+local function was_cut(ranges, tag, outer)
+  local last = ranges:where { tag = tag, level = 0 }:group { total = { "start" } }[1]
+  local first = ranges:where { tag = outer, level = 0 }:group { total = { "start" } }[1]
+  return last.start.max < first.start.min
+end
+
+
+-- Tags without those that would be inside of another one if the capture had begun earlier.
+local function without_cut(ranges, tags, domain)
+  local inside = {}
+  for _, outer in ipairs(#tags > 1 and tags or {}) do
+    for _, entry in ipairs(inside_tag(ranges, outer.tags or outer.tag, domain)) do
+      inside[entry.tag] = outer.tags or outer.tag
+    end
+  end
+  return lists.filtered(tags, function(entry)
+    return not (inside[entry.tag] and was_cut(ranges, entry.tag, inside[entry.tag]))
+  end)
+end
+
+
 -- Stages as a recipe would declare them, in the order in which they first begin;
 -- empty where there are no such ranges, or more texts than stages could have. True behind
 -- them where they are no more than the steps of torch.profiler's schedule.
@@ -336,6 +359,7 @@ function outermost.stages(trace)
     tags = within_one(ranges, tags, domain.name ~= "" and domain.name or nil)
   end
   if #tags > MOST_STAGES then return {} end
+  if domain then tags = without_cut(ranges, tags, domain.name ~= "" and domain.name or nil) end
   if #tags == 0 then return xla_stages(trace) end
   table.sort(tags, lists.by("first", "tag"))
   local declared = {}

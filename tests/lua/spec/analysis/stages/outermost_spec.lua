@@ -30,6 +30,24 @@ describe("llmprof.analysis.stages.outermost", function()
     assert.same({ { name = "prefill" }, { name = "decode" } }, stages_of "tiny_h200/run.sqlite")
   end)
 
+  it("takes none for a stage that lost the range around it to the begin of the capture", function()
+    local lines = { "range 5 8 decode_step", "range 10 13 decode_step" }
+    for at = 100, 300, 200 do
+      lines[#lines + 1] = ("range %d %d prefill\nrange %d %d decode"):format(at, at + 10, at + 20,
+        at + 70)
+      for step = at + 21, at + 61, 10 do
+        lines[#lines + 1] = ("range %d %d decode_step"):format(step, step + 8)
+      end
+    end
+    local function told()
+      return traces.pick(outermost.stages(timeline.of(table.concat(lines, "\n") .. "\n")), "name",
+        "step")
+    end
+    assert.same({ { name = "prefill" }, { name = "decode", step = "decode_step" } }, told())
+    lines[#lines + 1] = "range 900 910 decode_step"
+    assert.equal(3, #told())
+  end)
+
   it("takes ranges of libraries for none", function()
     local lines = [[
 range 0 100 domain=NCCL ncclAllReduce
