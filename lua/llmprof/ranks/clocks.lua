@@ -137,6 +137,14 @@ function clocks.groups(all, list, told, part_of)
 end
 
 
+-- The fit of two ranks of different files whose n-th collectives of a key are one; nil where these
+-- do not end together.
+function clocks.fit_of(frame, columns, first, second)
+  local made = collectives.clock(frame, columns, first, second, 0)
+  return made.count > 0 and is_good(made, false) and made or nil
+end
+
+
 -- What a fit makes of a file's clock: { offset, drift, at }, nil where it is near
 -- enough as it is.
 function clocks.correction(made)

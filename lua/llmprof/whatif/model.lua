@@ -1,5 +1,6 @@
 -- A replay of one or many traces, the units that it measures, and how far it can be trusted.
 local categories = require "llmprof.analysis.kernels.categories"
+local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
@@ -105,23 +106,46 @@ local function columns_of(ordinal)
   return { rank = "rank", start = "start", ["end"] = "end", key = "key", ordinal = ordinal }
 end
 
--- Which kernels of several ranks are one collective: the n-th of a name on each. By part, a
--- table from op to the collective's number.
-local function match_collectives(parts)
+-- The kernels of collectives of all parts: as of communicating, the frame of them, numbered, and
+-- the number of each row's rank; nil where there is one rank.
+local function all_collectives(parts)
   local mark, rows = categories.marker(nil, categories.COMMUNICATION), {}
   for number, part in ipairs(parts) do
     local own = communicating(part, number, mark)
     table.move(own, 1, #own, #rows + 1, rows)
   end
-  local made = {}
-  for number in ipairs(parts) do made[number] = {} end
   local ranks, rank_count = numbered(rows, "rank")
-  if rank_count < 2 then return made end
+  if rank_count < 2 then return nil end
   local starts, stops = {}, {}
   for i, row in ipairs(rows) do starts[i], stops[i] = row.start, row.stop end
   local all = frame.new(#rows, { column("rank", ranks), column("start", starts),
     column("end", stops), column("key", (numbered(rows, "name"))) })
   collectives.number(all, columns_of(), "ordinal")
+  return rows, all, ranks
+end
+
+
+-- Put the clocks of several files right by the ends of collectives that they share with the first.
+local function align(parts)
+  local rows, all, ranks = all_collectives(#parts > 1 and parts or {})
+  local seen = { [1] = true }
+  for i, row in ipairs(rows or {}) do
+    if not seen[row.part] and rows[1].part == 1 then
+      local clock = clocks.correction(clocks.fit_of(all, columns_of "ordinal", ranks[1], ranks[i]))
+      parts[row.part].offset = parts[row.part].offset - (clock and clock.offset or 0)
+    end
+    seen[row.part] = true
+  end
+end
+
+
+-- Which kernels of several ranks are one collective: the n-th of a name on each. By part, a
+-- table from op to the collective's number.
+local function match_collectives(parts)
+  local made = {}
+  for number in ipairs(parts) do made[number] = {} end
+  local rows, all = all_collectives(parts)
+  if not rows then return made end
   collectives.match(all, columns_of "ordinal")
   for i, row in ipairs(rows) do made[row.part][row.op] = all:get(i, "instance") end
   for _, row in ipairs(rows) do parts[row.part].collectives[row.op] = { pid = row.pid } end
@@ -553,6 +577,7 @@ end
 -- where that cannot be done.
 function model.new(sources, in_part, stage)
   local self = setmetatable({ parts = parts_of(sources), fitted = {}, read = {}, speed = 1 }, Model)
+  align(self.parts)
   for _, part in ipairs(self.parts) do add_units(part) end
   if in_part then
     local ok, why = shorten(self.parts, stage)
