@@ -153,9 +153,6 @@ end
 -- Functions of a stage in a report, and on the page; of the hottest stack; columns of a name.
 local FUNCTIONS, ON_PAGE, INNERMOST, NAME = 10, 20, 24, 100
 
--- Of the tree on a terminal: lines, and the share of the samples that one has to have.
-local LINES, SHARE = 24, 0.05
-
 
 -- "leaf (work.py)"
 function pictures.name(frame)
@@ -203,25 +200,6 @@ function pictures.hottest(block)
     and ("The stack with most GPU time, %s (%s), what ran last:"):format(text.duration(most), share)
     or ("The stack with most samples, %s of %s (%s), the innermost function last:"):format(
       text.count(most), text.count(all), share) }
-end
-
-
--- The large functions of the tree, each under the one that called it. Of such as only
--- call the next one, a line.
-function pictures.tree_lines(block)
-  local lines, level, before = {}, {}, nil
-  for _, frame in ipairs(block.tree) do
-    if frame.total >= SHARE * block.samples and #lines < LINES then
-      local outer = level[frame.depth - 1] or -1
-      local same = before and before.depth == frame.depth - 1 and before.total == frame.total
-      level[frame.depth] = same and outer or outer + 1
-      local line = ("%8s  %s%s"):format(pictures.percent(frame.total, block.samples),
-        ("  "):rep(level[frame.depth]), short(frame))
-      lines[same and #lines or #lines + 1] = line
-      before = frame
-    end
-  end
-  return lines
 end
 
 

@@ -41,8 +41,7 @@ end
 
 
 function kinds.heading(block)
-  return ("<h%d>%s%s</h%d>\n"):format(block.level, block.number and block.number .. ". " or "",
-    escape(block.title), block.level)
+  return ("<h%d>%s</h%d>\n"):format(block.level, escape(block.title), block.level)
 end
 
 

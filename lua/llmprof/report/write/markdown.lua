@@ -29,8 +29,7 @@ end
 
 
 function kinds.heading(block)
-  return ("%s %s%s\n"):format(("#"):rep(block.level), block.number and block.number .. ". " or "",
-    escape(block.title))
+  return ("%s %s\n"):format(("#"):rep(block.level), escape(block.title))
 end
 
 
@@ -51,16 +50,6 @@ function kinds.verdict(block)
     lines[i] = ("> **%s** %s"):format(escape(line.head), escape(line.text))
   end
   return table.concat(lines, "\n>\n") .. "\n"
-end
-
-
-function kinds.tiles(block)
-  local lines = {}
-  for i, tile in ipairs(block.list) do
-    lines[i] = ("- %s: **%s** (%s)\n"):format(escape(tile.label), escape(tile.value),
-      escape(tile.note))
-  end
-  return table.concat(lines)
 end
 
 
@@ -105,6 +94,9 @@ local function picture(block)
 end
 
 kinds.chart, kinds.timeline = picture, picture
+
+
+function kinds.tiles() return "" end
 
 
 function kinds.multiples(block)

@@ -1,6 +1,5 @@
--- Blocks as text for a terminal.
+-- Blocks as text for a terminal: the kinds that a digest has.
 local blocks = require "llmprof.report.blocks"
-local pictures = require "llmprof.report.pictures"
 local tables = require "llmprof.tables"
 local output = require "llmprof.io.output"
 local text = require "llmprof.text"
@@ -19,26 +18,12 @@ end
 
 
 function kinds.heading(block)
-  return block.number and ("%s. %s"):format(block.number, block.title) or block.title
+  return block.title
 end
 
 
 function kinds.paragraph(block, document)
   return output.wrap(inline(block.text), document.columns)
-end
-
-
-function kinds.verdict(block, document)
-  local lines = {}
-  for i, line in ipairs(block.lines) do lines[i] = line.head .. " " .. line.text end
-  return output.wrap(table.concat(lines, "\n"), document.columns)
-end
-
-
-function kinds.tiles(block)
-  local said = {}
-  for i, tile in ipairs(block.list) do said[i] = tile.label .. " " .. tile.value end
-  return table.concat(said, " · ")
 end
 
 
@@ -58,32 +43,6 @@ function kinds.table(block, document)
   if #block.rows == 0 then return "" end
   return (tables.render("table", block.columns, block.rows, { columns = document.columns })
     :gsub("\n$", ""))
-end
-
-
-function kinds.multiples(block)
-  local lines = { block.label }
-  for _, made in ipairs(block.panels) do
-    lines[#lines + 1] = ("%s  %s  %s"):format(made.title, pictures.line(block, made),
-      pictures.extent(block, made))
-  end
-  return table.concat(lines, "\n")
-end
-
-
-function kinds.flame(block)
-  return block.label .. "\n" .. table.concat(pictures.tree_lines(block), "\n")
-end
-
-
--- Pictures are not for a terminal; their figures stand in tables.
-local function none() return "" end
-
-kinds.chart, kinds.timeline = none, none
-
-
-function kinds.code(block)
-  return "    " .. (block.text:gsub("\n", "\n    "))
 end
 
 

@@ -8,7 +8,7 @@ local HOSTILE = "</script><b>*x*|`\n# y\27[31m"
 
 -- Of each kind, with nothing but texts of others.
 local examples = {
-  heading = { level = 2, title = HOSTILE, number = 3 },
+  heading = { level = 2, title = HOSTILE },
   paragraph = { text = { HOSTILE, { strong = HOSTILE }, { code = HOSTILE } }, tone = "note" },
   verdict = { lines = { { head = HOSTILE, text = HOSTILE } } },
   tiles = { list = { { label = HOSTILE, value = HOSTILE, note = HOSTILE } } },
@@ -26,6 +26,10 @@ local examples = {
   timeline = { results = { stages = {} } },
   code = { text = "no text of others that is not clean" },
 }
+
+
+-- Those of a digest, the one document that is text.
+local OF_DIGEST = { heading = true, paragraph = true, moves = true, table = true }
 
 
 local function writers()
@@ -63,12 +67,14 @@ describe("every writer", function()
     it("has every kind of block, and no other: " .. writer.name, function()
       local has, wanted = {}, {}
       for kind in pairs(writer.kinds) do has[kind] = true end
-      for _, kind in ipairs(blocks.kinds) do wanted[kind] = true end
+      for _, kind in ipairs(blocks.kinds) do
+        wanted[kind] = (writer.name ~= "text" or OF_DIGEST[kind]) and true or nil
+      end
       assert.same(wanted, has)
     end)
 
     it("lets no text of others act: " .. writer.name, function()
-      for _, kind in ipairs(blocks.kinds) do
+      for kind in pairs(writer.kinds) do
         local made = writer.render { blocks[kind](assert(examples[kind], kind)) }
         assert.is_nil(made:find("\27", 1, true), kind)
         if writer.name ~= "text" then
