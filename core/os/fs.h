@@ -57,11 +57,11 @@ bool llmprof_fs_rename(const char *from, const char *to, llmprof_error *err);
 /* A file, a link (not what it points at) or an empty folder. */
 bool llmprof_fs_remove(const char *path, llmprof_error *err);
 
-/* A file or a folder with everything below it, 256 folders deep at most (LIMIT).
- * Symbolic links are removed and never followed, not even one that appears
- * meanwhile; other file systems mounted below are not entered. DENIED for a path
- * that names no entry of its own ("", "/", ".") or contains a ".." component.
- * Stops at the first entry that cannot be removed. */
+/* A file or a folder with everything below it, 256 folders deep at most
+ * (LIMIT). Symbolic links are removed and never followed, not even one that
+ * appears meanwhile; other file systems mounted below are not entered. DENIED
+ * for a path that names no entry of its own ("", "/", ".") or contains a ".."
+ * component. Stops at the first entry that cannot be removed. */
 bool llmprof_fs_remove_tree(const char *path, llmprof_error *err);
 
 bool llmprof_fs_symlink(const char *target, const char *path,
