@@ -1,6 +1,7 @@
 -- What editors with LuaLS know of recipes and results: the part that is written by hand
 -- (completions/luals.lua), then the modules written in C, from the comments in core/lua, the
 -- keys of the configuration and the fields of results.json.
+local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
 local resources = require "llmprof.resources"
@@ -55,9 +56,7 @@ end
 -- ---- configuration ----
 
 local function config_type(declaration)
-  local default = declaration[2]
-  local kind = declaration.type or (type(default) == "table" and "list") or math.type(default)
-    or type(default)
+  local kind = config.type_of(declaration)
   if declaration.choices and kind == "string" then return quoted_choices(declaration.choices) end
   return ({ list = "string[]", float = "number" })[kind] or kind
 end

@@ -4,6 +4,7 @@
 local lazy = require "llmprof.io.lazy"
 
 local annotations = lazy "llmprof.query.annotations"
+local config = lazy "llmprof.recipe.config"
 local json = require "llmprof.json"
 local metrics = lazy "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
@@ -121,9 +122,7 @@ end
 
 
 local function type_of_key(declaration)
-  local default = declaration[2]
-  local kind = declaration.type or (type(default) == "table" and "list") or math.type(default)
-    or type(default)
+  local kind = config.type_of(declaration)
   local low, high = declaration.min, declaration.max
   if low and high then return ("%s, %s to %s"):format(kind, low, high) end
   return low and ("%s, %s or more"):format(kind, low) or kind

@@ -60,13 +60,13 @@ local function is_list(value)
 end
 
 
-local function type_of(declaration)
-  if declaration.type then return declaration.type end
+-- The type of a key: "string", "boolean", "integer", "float" or "list".
+function config.type_of(declaration)
   local default = declaration[2]
-  if is_list(default) then return "list" end
-  if math.type(default) then return math.type(default) end
-  return type(default)
+  return declaration.type or is_list(default) and "list" or math.type(default) or type(default)
 end
+
+local type_of = config.type_of
 
 
 local function is_finite(value)

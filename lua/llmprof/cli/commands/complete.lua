@@ -97,17 +97,14 @@ end
 local function values_of(key, declaration)
   if NAMED[key] then return files.names("conf/" .. NAMED[key], ".yaml") end
   if not declaration then return {} end
-  if type(declaration[2]) == "boolean" or declaration.type == "boolean" then
-    return { "true", "false" }
-  end
+  if config.type_of(declaration) == "boolean" then return { "true", "false" } end
   return declaration.choices or {}
 end
 
 
 local function add_values(add, declared, key, value)
   local declaration = declared[key]
-  local is_list = declaration
-    and (declaration.type == "list" or type(declaration[2]) == "table")
+  local is_list = declaration and config.type_of(declaration) == "list"
   local before = is_list and (value:match "^(.*[%[,])" or "[") or ""
   for _, choice in ipairs(values_of(key, declaration)) do add(key .. "=" .. before .. choice) end
 end

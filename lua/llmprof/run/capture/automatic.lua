@@ -129,12 +129,9 @@ local function taker(ctx) return is_ours(ctx) and builtin or with_nsys end
 for _, name in ipairs { "counters", "operators", "recall", "room", "about", "cheap" } do
   source[name] = function(ctx)
     local of = taker(ctx)[name]
-    return of and of(ctx) or nil
+    if of then return of(ctx) end
   end
 end
-
-function source.counters(ctx) return taker(ctx).counters(ctx) end
-function source.operators(ctx) return taker(ctx).operators(ctx) end
 
 
 function source.find(ctx)
