@@ -64,16 +64,14 @@ local function settings_of(given)
   local list = { "capture=files", "files=" .. errors.check(json.encode(json.list(given.paths))) }
   if given.out then list[#list + 1] = "out=" .. given.out end
   if given.root then list[#list + 1] = "run.root=" .. given.root end
-  if given.id then list[#list + 1] = "run.id=" .. given.id end
   return lists.add(list, given.settings)
 end
 
 
 -- Make the bundle of traces. given: paths (files and folders), settings (KEY=VALUE), out
--- (its folder) or root (where runs are kept), id, stages (names), recipe (of
--- llmprof.recipe), resume (a run that goes on), quiet, verbose; all but the first two may be
--- nil. Returns the run, its results and how many things were left out; raises where there is
--- nothing to analyse.
+-- (its folder) or root (where runs are kept), stages (names), recipe (of llmprof.recipe), resume
+-- (a run that goes on), quiet, verbose; all but the first two may be nil. Returns the run, its
+-- results and how many things were left out; raises where there is nothing to analyse.
 function reports.make(given)
   local wanted = { recipe = given.recipe or recipe_of(given.paths[1], given.stages),
     settings = settings_of(given), command = command_of(given), quiet = given.quiet,
