@@ -398,7 +398,8 @@ function Run:begin_taking(from, name)
     self:take(from, name)
     return true
   end
-  self.taking = { from = from, name = name, info = info, pool = process_pool.begin({ { work } }, 0) }
+  local pool = process_pool.begin({ { work } }, 0)
+  self.taking = { from = from, name = name, info = info, pool = pool }
 end
 
 
