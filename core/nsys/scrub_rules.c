@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "nsys/export_edit.h"
 #include "text/text.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -20,7 +21,8 @@ typedef enum value_form {
 } value_form;
 
 typedef struct kept_row {
-  const char *table, *name; /* name without "PROCESS_<number>:" */
+  const char *table, *name; /* name without "PROCESS_<number>:"; a trailing *
+                               stands for any ending */
   value_form form;
   const char *words; /* a space before and after each */
 } kept_row;
@@ -39,28 +41,7 @@ static const kept_row kept_rows[] = {
     {CAPTURE, "CAPTURE_EVENT_TYPE", WORD, EVENTS},
     {CAPTURE, "START_TRIGGER", WORD, TRIGGERS},
     {CAPTURE, "STOP_TRIGGER", WORD, TRIGGERS},
-    {CAPTURE, "COLLECT_NVTX_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_CUDA_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_CPU_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_GPU_MEMORY_USAGE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_UVM_CPU_PAGE_FAULTS", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_UVM_GPU_PAGE_FAULTS", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_GPU_CTX_SW_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_THREAD_STATE_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_NVMEDIA_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_VIDEO_API_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_BLOCK_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_BLOCK_PHASE_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_WARP_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_WARP_PHASE_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_GL_WORKLOAD", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_DX12_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_DX11_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_VULKAN_TRACE", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_VSYNC", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_SLI_EVENTS", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_WDDM_EVENTS", BOOLEAN, NULL},
-    {CAPTURE, "COLLECT_OPENSHMEM_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_*", BOOLEAN, NULL},
     {CAPTURE, "OS_RUNTIME_OPTIONS:COLLECT_BACKTRACES", BOOLEAN, NULL},
     {CAPTURE, "CUDA_FLUSH_PERIODICALLY", BOOLEAN, NULL},
     {CAPTURE, "CUDA_FLUSH_PERIOD", NUMBER, NULL},
@@ -82,13 +63,6 @@ static const kept_row kept_rows[] = {
     {EXPORT, "EXPORT_PARAM_LAZY", BOOLEAN, NULL},
     {EXPORT, "EXPORT_PARAM_TIME_NORMALIZE", BOOLEAN, NULL},
     {EXPORT, "EXPORT_PARAM_TIME_SHIFT", NUMBER, NULL},
-    {OLDER, "EXPORT_PRODUCT_NAME", WORD, PRODUCT},
-    {OLDER, "EXPORT_PRODUCT_VERSION", NUMBER, NULL},
-    {OLDER, "EXPORT_PRODUCT_DATE", NUMBER, NULL},
-    {OLDER, "EXPORT_SCHEMA_VERSION", NUMBER, NULL},
-    {OLDER, "EXPORT_SCHEMA_VERSION_MAJOR", NUMBER, NULL},
-    {OLDER, "EXPORT_SCHEMA_VERSION_MINOR", NUMBER, NULL},
-    {OLDER, "EXPORT_SCHEMA_VERSION_MICRO", NUMBER, NULL},
     {SYSTEM, "CpuCores", NUMBER, NULL},
     {SYSTEM, "CpuArchitecture", WORD, " x86_64 x64 aarch64 arm64 "},
     {SYSTEM, "CpuDescription", DESCRIPTION, NULL},
@@ -148,9 +122,11 @@ static const char *plain_name(const char *name) {
 bool llmprof_scrub_keeps_value(const char *table, const char *name,
                                const char *value) {
   name = plain_name(name);
+  if (strcmp(table, OLDER) == 0) table = EXPORT;
   for (size_t i = 0; i < COUNT(kept_rows); i++) {
     const kept_row *row = &kept_rows[i];
-    if (strcmp(row->table, table) == 0 && strcmp(row->name, name) == 0)
+    if (strcmp(row->table, table) == 0 &&
+        llmprof_edit_matches(&row->name, 1, name))
       return has_form(row, value);
   }
   return false;
