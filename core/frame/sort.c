@@ -35,85 +35,46 @@ static void bucket_starts(const size_t *histogram, size_t *starts) {
 
 /* ---- values ---- */
 
-static void insertion_sort(int64_t *values, size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    int64_t value = values[i];
-    size_t j = i;
-    for (; j && values[j - 1] > value; j--) values[j] = values[j - 1];
-    values[j] = value;
+/* A pass returns false, and moves nothing, when all keys agree in its byte. */
+#define SORT_VALUES(type, name, image, bytes)                            \
+  static void insert_##name(type *values, size_t count) {                \
+    for (size_t i = 1; i < count; i++) {                                 \
+      type value = values[i];                                            \
+      size_t j = i;                                                      \
+      for (; j && values[j - 1] > value; j--) values[j] = values[j - 1]; \
+      values[j] = value;                                                 \
+    }                                                                    \
+  }                                                                      \
+  static bool pass_##name(const type *from, type *to, size_t count,      \
+                          int byte) {                                    \
+    size_t histogram[RADIX] = {0}, starts[RADIX];                        \
+    for (size_t i = 0; i < count; i++)                                   \
+      histogram[digit(image(from[i]), byte)]++;                          \
+    if (histogram[digit(image(from[0]), byte)] == count) return false;   \
+    bucket_starts(histogram, starts);                                    \
+    for (size_t i = 0; i < count; i++)                                   \
+      to[starts[digit(image(from[i]), byte)]++] = from[i];               \
+    return true;                                                         \
+  }                                                                      \
+  void llmprof_sort_##name(type *values, size_t count, type *scratch) {  \
+    size_t i = 1;                                                        \
+    if (count < SMALL) {                                                 \
+      insert_##name(values, count);                                      \
+      return;                                                            \
+    }                                                                    \
+    while (i < count && values[i - 1] <= values[i]) i++;                 \
+    if (i == count) return;                                              \
+    type *from = values, *to = scratch;                                  \
+    for (int byte = 0; byte < (bytes); byte++) {                         \
+      if (!pass_##name(from, to, count, byte)) continue;                 \
+      type *swap = from;                                                 \
+      from = to;                                                         \
+      to = swap;                                                         \
+    }                                                                    \
+    if (from != values) memcpy(values, from, count * sizeof *values);    \
   }
-}
-
-static bool values_sorted(const int64_t *values, size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    if (values[i - 1] > values[i]) return false;
-  }
-  return true;
-}
-
-/* One pass: false, and nothing moved, when all keys agree in this byte. */
-static bool pass_i64(const int64_t *from, int64_t *to, size_t count, int byte) {
-  size_t histogram[RADIX] = {0}, starts[RADIX];
-  for (size_t i = 0; i < count; i++) histogram[digit(image(from[i]), byte)]++;
-  if (histogram[digit(image(from[0]), byte)] == count) return false;
-  bucket_starts(histogram, starts);
-  for (size_t i = 0; i < count; i++)
-    to[starts[digit(image(from[i]), byte)]++] = from[i];
-  return true;
-}
-
-void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch) {
-  if (count < SMALL) {
-    insertion_sort(values, count);
-    return;
-  }
-  if (values_sorted(values, count)) return;
-  int64_t *from = values, *to = scratch;
-  for (int byte = 0; byte < 8; byte++) {
-    if (!pass_i64(from, to, count, byte)) continue;
-    int64_t *swap = from;
-    from = to;
-    to = swap;
-  }
-  if (from != values) memcpy(values, from, count * sizeof *values);
-}
-
-/* ---- small values ---- */
-
-static bool pass_u32(const uint32_t *from, uint32_t *to, size_t count,
-                     int byte) {
-  size_t histogram[RADIX] = {0}, starts[RADIX];
-  for (size_t i = 0; i < count; i++) histogram[digit(from[i], byte)]++;
-  if (histogram[digit(from[0], byte)] == count) return false;
-  bucket_starts(histogram, starts);
-  for (size_t i = 0; i < count; i++)
-    to[starts[digit(from[i], byte)]++] = from[i];
-  return true;
-}
-
-static void insert_u32(uint32_t *values, size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    uint32_t value = values[i];
-    size_t j = i;
-    for (; j && values[j - 1] > value; j--) values[j] = values[j - 1];
-    values[j] = value;
-  }
-}
-
-void llmprof_sort_u32(uint32_t *values, size_t count, uint32_t *scratch) {
-  if (count < SMALL) {
-    insert_u32(values, count);
-    return;
-  }
-  uint32_t *from = values, *to = scratch;
-  for (int byte = 0; byte < 4; byte++) {
-    if (!pass_u32(from, to, count, byte)) continue;
-    uint32_t *swap = from;
-    from = to;
-    to = swap;
-  }
-  if (from != values) memcpy(values, from, count * sizeof *values);
-}
+SORT_VALUES(int64_t, i64, image, 8)
+SORT_VALUES(uint32_t, u32, , 4)
 
 /* ---- rows ---- */
 
