@@ -4,8 +4,6 @@
  */
 #include "frame/classes.h"
 
-#include <string.h>
-
 #include "base/interrupt.h"
 #include "frame/group_by.h"
 #include "frame/visit.h"
@@ -332,24 +330,19 @@ static bool outside_init(outside *o, llmprof_frame *frame,
   return true;
 }
 
-/* Cells into four bytes each where all of them fit, in the memory where they
- * are; bytes are moved, since what they are of changes. */
-static llmprof_column_type shorten(int64_t **cells, size_t count) {
-  unsigned char *bytes = (unsigned char *)*cells;
-  for (size_t i = 0; i < count; i++) {
-    int64_t cell = (*cells)[i];
-    if (cell != LLMPROF_ABSENT && (cell < 0 || cell >= UINT32_MAX))
-      return LLMPROF_I64;
-  }
-  for (size_t i = 0; i < count; i++) {
-    int64_t cell;
-    memcpy(&cell, bytes + i * sizeof cell, sizeof cell);
-    uint32_t small = cell == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)cell;
-    memcpy(bytes + i * sizeof small, &small, sizeof small);
-  }
-  int64_t *trimmed = llmprof_resize(*cells, count, sizeof(uint32_t));
-  if (trimmed) *cells = trimmed;
-  return LLMPROF_U32;
+/* A column of the cells, stored in as few bytes as they take. */
+static bool give(llmprof_frame *frame, const char *name, const int64_t *cells,
+                 llmprof_error *err) {
+  llmprof_column column = {.name = name, .unit = "ns", .type = LLMPROF_I64};
+  llmprof_values *values = llmprof_values_new();
+  bool ok = values != NULL;
+  for (size_t row = 0; ok && row < llmprof_frame_rows(frame); row++)
+    ok = llmprof_values_append(values, cells[row]);
+  ok = ok && llmprof_values_end(values);
+  if (!ok) llmprof_values_free(values);
+  return (ok && (column.values = llmprof_frame_keep(frame, values)) &&
+          llmprof_frame_add(frame, &column, NULL, NULL)) ||
+         llmprof_fail_nomem(err);
 }
 
 bool llmprof_classes_outside(llmprof_frame *frame,
@@ -364,10 +357,7 @@ bool llmprof_classes_outside(llmprof_frame *frame,
   int64_t *made = o ? o->made : NULL;
   if (o) llmprof_free(o->last);
   llmprof_free(o);
-  if (ok) {
-    llmprof_column_type type = shorten(&made, llmprof_frame_rows(frame));
-    return llmprof_frame_give(frame, name, "ns", type, made, err);
-  }
+  ok = ok && give(frame, name, made, err);
   llmprof_free(made);
-  return false;
+  return ok;
 }
