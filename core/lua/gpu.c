@@ -11,7 +11,7 @@
 
 #include "llmprof_lua.h"
 
-#define GPUS "llmprof.gpu.devices"
+#define GPUS "llmprof.gpu"
 
 typedef enum kind {
   NUMBER,
@@ -96,58 +96,9 @@ static void push_device(lua_State *L, llmprof_gpus *gpus, unsigned index) {
   set_values(L, &info.now);
 }
 
-static int push_list(lua_State *L, llmprof_gpus *gpus) {
-  const char *reason;
-  unsigned count = llmprof_gpus_count(gpus, &reason);
-  lua_newtable(L);
-  for (unsigned i = 0; i < count; i++) {
-    push_device(L, gpus, i);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  if (!reason) return 1;
-  lua_pushstring(L, reason);
-  return 2;
-}
-
-static int push_sample(lua_State *L, llmprof_gpus *gpus, int arg) {
-  lua_Integer index = luaL_checkinteger(L, arg);
-  luaL_argcheck(L, index >= 0 && index <= UINT32_MAX, arg,
-                "index must not be negative");
-  llmprof_gpu_values now;
-  llmprof_error err;
-  if (!llmprof_gpu_sample(gpus, (unsigned)index, &now, &err))
-    return llmprof_lua_fail(L, &err);
-  lua_newtable(L);
-  set_values(L, &now);
-  return 1;
-}
-
-/* ---- another library than the system's ---- */
-
-/* devices:list() -> as gpu.list() */
-static int f_list(lua_State *L) {
-  return push_list(L, llmprof_lua_unbox(L, 1, GPUS));
-}
-
-/* devices:sample(index) -> as gpu.sample() */
-static int f_sample(lua_State *L) {
-  return push_sample(L, llmprof_lua_unbox(L, 1, GPUS), 2);
-}
-
 LLMPROF_LUA_CLOSE(f_close, GPUS, llmprof_gpus_close)
 
-/* gpu.open([library]) -> devices of NVML from a file of one's own | nil,
- * message, code */
-static int gpu_open(lua_State *L) {
-  const char *library = luaL_optstring(L, 1, NULL);
-  void **box = llmprof_lua_box(L, GPUS, 0);
-  llmprof_error err;
-  *box = llmprof_gpus_open(library, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
-
-/* ---- the system's, loaded when first asked for ---- */
-
+/* Loaded when first asked for. */
 static llmprof_gpus *system_gpus(lua_State *L) {
   void **box = lua_touserdata(L, lua_upvalueindex(1));
   if (!*box) *box = llmprof_gpus_open(NULL, NULL);
@@ -162,7 +113,17 @@ static llmprof_gpus *system_gpus(lua_State *L) {
  * persistence (booleans), and those of a sample. A device that cannot be used
  * has index and error (a message) only. */
 static int gpu_list(lua_State *L) {
-  return push_list(L, system_gpus(L));
+  llmprof_gpus *gpus = system_gpus(L);
+  const char *reason;
+  unsigned count = llmprof_gpus_count(gpus, &reason);
+  lua_newtable(L);
+  for (unsigned i = 0; i < count; i++) {
+    push_device(L, gpus, i);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  if (!reason) return 1;
+  lua_pushstring(L, reason);
+  return 2;
 }
 
 /* gpu.sample(index) -> table | nil, message, code
@@ -170,26 +131,26 @@ static int gpu_list(lua_State *L) {
  * utilization_percent, memory_busy_percent, memory_used_bytes,
  * memory_total_bytes, throttle (list of reasons, empty when there are none). */
 static int gpu_sample(lua_State *L) {
-  luaL_checkinteger(L, 1);
-  return push_sample(L, system_gpus(L), 1);
+  lua_Integer index = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, index >= 0 && index <= UINT32_MAX, 1,
+                "index must not be negative");
+  llmprof_gpu_values now;
+  llmprof_error err;
+  if (!llmprof_gpu_sample(system_gpus(L), (unsigned)index, &now, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_values(L, &now);
+  return 1;
 }
-
-static const luaL_Reg methods[] = {
-    {"list", f_list},
-    {"sample", f_sample},
-    {"close", f_close},
-    {NULL, NULL},
-};
 
 static const luaL_Reg functions[] = {
     {"list", gpu_list},
     {"sample", gpu_sample},
-    {"open", gpu_open},
     {NULL, NULL},
 };
 
 LLMPROF_LUA_MODULE(gpu) {
-  llmprof_lua_class(L, GPUS, methods, f_close);
+  llmprof_lua_class(L, GPUS, NULL, f_close);
   luaL_newlibtable(L, functions);
   llmprof_lua_box(L, GPUS, 0); /* upvalue: the system's NVML */
   luaL_setfuncs(L, functions, 1);

@@ -44,13 +44,9 @@ static int markdown_code(lua_State *L) {
 /* ---- the declaration of a table ---- */
 
 static llmprof_align check_align(lua_State *L, int column) {
-  static const char *const names[] = {"left", "right", "center"};
-  static const llmprof_align aligns[] = {LLMPROF_LEFT, LLMPROF_RIGHT,
-                                         LLMPROF_CENTER};
   const char *wanted = llmprof_lua_opt_string(L, column, "align", "left");
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], wanted) == 0) return aligns[i];
-  luaL_error(L, "invalid align '%s'", wanted);
+  if (strcmp(wanted, "right") == 0) return LLMPROF_RIGHT;
+  if (strcmp(wanted, "left") != 0) luaL_error(L, "invalid align '%s'", wanted);
   return LLMPROF_LEFT;
 }
 
@@ -128,7 +124,7 @@ static const char *check_prefix(lua_State *L) {
 
 /* markdown.table(columns, rows [, options]) -> table, footnotes or nil, the
  * number of footnotes
- * columns: list of { title, align ("left", "right" or "center"), max (columns
+ * columns: list of { title, align ("left" or "right"), max (columns
  * shown of a cell; a longer one gets a footnote; 0: all), code (boolean) }.
  * rows: list of lists of strings; a cell that is nil or false is empty.
  * options: prefix (of footnotes, "k"), first (their first number, 1). */

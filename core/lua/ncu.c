@@ -11,32 +11,13 @@
 
 #define PAGE "llmprof.ncu.page"
 
-enum {
-  UV_INPUT = 1 /* user value: the text that is read */
-};
-
-/* ncu.open(path) -> page | nil, message, code
- * ncu.parse(text) -> page | nil, message, code: the same of a string */
-static int open_page(lua_State *L, bool from_text) {
-  size_t size;
-  const char *input =
-      from_text ? luaL_checklstring(L, 1, &size) : llmprof_lua_check_path(L, 1);
-  lua_settop(L, 1);
-  void **box = llmprof_lua_box(L, PAGE, UV_INPUT);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, 2, UV_INPUT);
-  llmprof_error err;
-  *box = from_text ? llmprof_ncu_page_open_bytes("csv", input, size, &err)
-                   : llmprof_ncu_page_open(input, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
-
+/* ncu.open(path) -> page | nil, message, code */
 static int ncu_open(lua_State *L) {
-  return open_page(L, false);
-}
-
-static int ncu_parse(lua_State *L) {
-  return open_page(L, true);
+  const char *path = llmprof_lua_check_path(L, 1);
+  void **box = llmprof_lua_box(L, PAGE, 0);
+  llmprof_error err;
+  *box = llmprof_ncu_page_open(path, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
 /* page:metrics() -> table of base units by metric */
@@ -84,7 +65,6 @@ static const luaL_Reg methods[] = {
 
 static const luaL_Reg functions[] = {
     {"open", ncu_open},
-    {"parse", ncu_parse},
     {NULL, NULL},
 };
 

@@ -95,12 +95,10 @@ static int text_truncate(lua_State *L) {
   return push_buffer(L, buf);
 }
 
-/* text.pad(s, columns [, "left" | "right" | "center"]) -> s, at least that
- * wide */
+/* text.pad(s, columns [, "left" | "right"]) -> s, at least that wide */
 static int text_pad(lua_State *L) {
-  static const char *const names[] = {"left", "right", "center", NULL};
-  static const llmprof_align aligns[] = {LLMPROF_LEFT, LLMPROF_RIGHT,
-                                         LLMPROF_CENTER};
+  static const char *const names[] = {"left", "right", NULL};
+  static const llmprof_align aligns[] = {LLMPROF_LEFT, LLMPROF_RIGHT};
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   size_t columns = check_columns(L, 2);

@@ -358,12 +358,9 @@ void llmprof_text_pad(llmprof_buffer *out, const char *text, size_t size,
                       size_t columns, llmprof_align align) {
   size_t width = llmprof_text_width(text, size);
   size_t spare = columns > width ? columns - width : 0;
-  size_t before = align == LLMPROF_LEFT    ? 0
-                  : align == LLMPROF_RIGHT ? spare
-                                           : spare / 2;
-  llmprof_buffer_fill(out, ' ', before);
+  if (align == LLMPROF_RIGHT) llmprof_buffer_fill(out, ' ', spare);
   llmprof_buffer_add(out, text, size);
-  llmprof_buffer_fill(out, ' ', spare - before);
+  if (align == LLMPROF_LEFT) llmprof_buffer_fill(out, ' ', spare);
 }
 
 /* ---- lines ---- */

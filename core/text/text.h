@@ -84,10 +84,9 @@ void llmprof_text_truncate(llmprof_buffer *out, const char *text, size_t size,
 typedef enum llmprof_align {
   LLMPROF_LEFT,
   LLMPROF_RIGHT,
-  LLMPROF_CENTER, /* an odd space goes to the right */
 } llmprof_align;
 
-/* Append the text with spaces around it up to `columns`; a wider text as it
+/* Append the text with spaces on one side up to `columns`; a wider text as it
  * is. */
 void llmprof_text_pad(llmprof_buffer *out, const char *text, size_t size,
                       size_t columns, llmprof_align align);

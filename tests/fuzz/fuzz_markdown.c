@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   size_t made = cut(text, left, cells);
   for (size_t i = 0; i < wide; i++)
     columns[i] = (llmprof_markdown_column){
-        cells[i % made], (llmprof_align)(i % 3), i & 1 ? most : 0, most & 1};
+        cells[i % made], (llmprof_align)(i % 2), i & 1 ? most : 0, most & 1};
   check_table(&(llmprof_markdown_table){.columns = columns,
                                         .column_count = wide,
                                         .cells = cells,

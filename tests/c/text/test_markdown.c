@@ -124,12 +124,12 @@ TEST(small_tables) {
                "| Kernel | n\\|s |\n"
                "| :----- | ---: |\n",
                "");
-  const llmprof_markdown_column column = {.align = LLMPROF_CENTER};
+  const llmprof_markdown_column column = {.align = LLMPROF_RIGHT};
   const llmprof_slice cells[] = {S("a"), S("")};
   assert_table(&(llmprof_markdown_table){&column, 1, cells, 2, NULL, 1},
                "|     |\n"
-               "| :-: |\n"
-               "|  a  |\n"
+               "| --: |\n"
+               "|   a |\n"
                "|     |\n",
                "");
 }
@@ -201,7 +201,7 @@ TEST(long_cells_do_not_widen_the_table) {
 static const llmprof_markdown_column any_columns[] = {
     {.title = {"a", 1}, .max = 3},
     {.title = {"b", 1}, .max = 5, .code = true},
-    {.title = {"c", 1}, .align = LLMPROF_CENTER},
+    {.title = {"c", 1}, .align = LLMPROF_RIGHT},
 };
 
 static bool render_once(void *arg, llmprof_error *err) {
