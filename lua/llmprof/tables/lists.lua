@@ -96,6 +96,32 @@ function lists.by(...)
 end
 
 
+-- Sort a list by these, as of lists.by, or by its values where there are none; returns it.
+function lists.sort(list, ...)
+  table.sort(list, select("#", ...) > 0 and lists.by(...) or nil)
+  return list
+end
+
+
+-- The entry of a key, in `by_key`; where there is none yet it is `made`, which the list gets, too.
+function lists.entry(list, by_key, key, made)
+  if by_key[key] == nil then by_key[key], list[#list + 1] = made, made end
+  return by_key[key]
+end
+
+
+-- The entry of which a field, or a function of it, is largest, of equal ones the first, and that
+-- number; nil without any that has one.
+function lists.largest(list, key)
+  local get, best, most = type(key) == "string" and field(key) or key, nil, nil
+  for _, entry in ipairs(list) do
+    local value = get(entry)
+    if value and (not most or value > most) then best, most = entry, value end
+  end
+  return best, most
+end
+
+
 -- A list by a key, as of lists.by, as a new one; what is equal there in the order it had.
 function lists.stable(list, key)
   local place, made = {}, lists.first(list)

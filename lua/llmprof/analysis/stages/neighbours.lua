@@ -2,6 +2,7 @@
 -- wait for other ranks and are not looked at.
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local statistics = require "llmprof.statistics"
 
@@ -60,11 +61,8 @@ end
 
 
 local function largest(kernels)
-  local best
-  for _, row in ipairs(kernels:group { by = { "name" }, sum = { "duration" } }) do
-    if not best or row.duration.sum > best.duration.sum then best = row end
-  end
-  return best.name
+  return lists.largest(kernels:group { by = { "name" }, sum = { "duration" } },
+    function(row) return row.duration.total end).name
 end
 
 

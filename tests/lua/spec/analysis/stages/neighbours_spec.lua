@@ -26,6 +26,10 @@ local function found_in(other, begins)
   if other then
     add("call 1135 1140 id=90 cudaLaunchKernel")
     add("kernel %d %d call=90 stream=9 %s", other[1], other[2], other[3])
+    if other[4] then
+      add("call 1145 1150 id=91 cudaLaunchKernel")
+      add("kernel %d %d call=91 stream=9 %s", other[2], other[2] + 10, other[4])
+    end
   end
   local trace = timeline.of(table.concat(lines, "\n") .. "\n")
   local found = stages.find(trace, DECLARED, "no")
@@ -41,6 +45,11 @@ describe("work of another stream", function()
     -- 1140 to 1150 the main stream works; from 1225 on a kernel is launched and waits
     assert.same({ calls = 1, kernel = "large", ns = 1500 - 1215 },
       found_in({ 1140, 1500, "large" }, late))
+  end)
+
+  it("is told by the largest of its kernels", function()
+    local held = found_in({ 1140, 1500, "large", "small" }, late)
+    assert.same({ "large", 2 }, { held.kernel, held.calls })
   end)
 
   it("holds nothing up where the CPU has launched nothing", function()
