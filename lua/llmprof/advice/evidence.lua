@@ -422,17 +422,13 @@ local function lines_of(results, stage, ids)
   for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
     for _, from in ipairs(wanted[kernel.id] and kernel.lines or {}) do
       local key = from.line .. " " .. (from["function"] or "")
-      local one = by_line[key]
-      if not one then
-        one = { key = key, line = from.line, ["function"] = from["function"], calls = 0, ns = 0 }
-        by_line[key], list[#list + 1] = one, one
-      end
+      local one = lists.entry(list, by_line, key,
+        { key = key, line = from.line, ["function"] = from["function"], calls = 0, ns = 0 })
       one.calls = one.calls + from.calls / stage.wall.count
       one.ns = one.ns + from.gpu_ns / stage.wall.count
     end
   end
-  table.sort(list, lists.by("-ns", "key"))
-  return list
+  return lists.sort(list, "-ns", "key")
 end
 
 

@@ -1,5 +1,6 @@
 -- In expert parallel the busiest rank sets the pace.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "expert_imbalance", of_ranks = true }
 
@@ -15,12 +16,7 @@ function rule.examine(results, report)
     return ("the busiest rank has %.2f times the mean in kernels of experts"):format(
       record.expert_imbalance)
   end
-  local busiest
-  for _, rank in ipairs(record.ranks) do
-    if rank.expert_ns and (not busiest or rank.expert_ns > busiest.expert_ns) then
-      busiest = rank
-    end
-  end
+  local busiest = lists.largest(record.ranks, "expert_ns")
   report.finding {
     title = ("rank %d has more work for its experts than the others"):format(busiest.rank),
     evidence = { evidence.note(evidence.TIMELINE, "%s in kernels of experts, %.2f times the mean "

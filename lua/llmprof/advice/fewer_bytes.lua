@@ -1,6 +1,7 @@
 -- Decode reads all weights and the cache in every step: where that is what takes
 -- the time, numbers of 8 bits instead of 16 give back the bytes that they save.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "fewer_bytes" }
 
@@ -20,8 +21,7 @@ local function savings(stage, formats)
   end
   add("weights", cost.weight_bytes, formats.weights)
   add("the KV cache", (cost.kv_read_bytes or 0) + (cost.kv_write_bytes or 0), formats.kv)
-  table.sort(list, function(a, b) return a.bytes > b.bytes end)
-  return list
+  return lists.sort(list, "-bytes")
 end
 
 

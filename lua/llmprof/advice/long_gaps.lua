@@ -17,21 +17,16 @@ local function places_of(results, stage)
   local list, by_key = {}, {}
   for _, gap in ipairs(results.gaps or {}) do
     if gap.stage == stage.name and gap.ended_by then
-      local key = gap.ended_by .. "\0" .. (gap.line or "")
-      local place = by_key[key]
-      if not place then
-        place = { ended_by = gap.ended_by, line = gap.line, count = 0, ns = 0, host_ns = 0,
-          least = gap.ns, most = 0, steps = {} }
-        by_key[key], list[#list + 1] = place, place
-      end
+      local place = lists.entry(list, by_key, gap.ended_by .. "\0" .. (gap.line or ""),
+        { ended_by = gap.ended_by, line = gap.line, count = 0, ns = 0, host_ns = 0,
+          least = gap.ns, most = 0, steps = {} })
       place.count, place.ns = place.count + 1, place.ns + gap.ns
       place.host_ns = place.host_ns + (gap.host_ns or 0)
       place.least, place.most = math.min(place.least, gap.ns), math.max(place.most, gap.ns)
       place.steps[("%s/%s/%s"):format(gap.rank, gap.rep, gap.step)] = true
     end
   end
-  table.sort(list, lists.by("-ns", "ended_by"))
-  return list
+  return lists.sort(list, "-ns", "ended_by")
 end
 
 

@@ -1,5 +1,6 @@
 -- In pipeline parallel a stage works on nothing while others do.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "pipeline_bubbles", of_ranks = true }
 
@@ -8,17 +9,6 @@ local WORTH = 0.15
 
 -- A stage that works this many times as long as the shortest is the slow one.
 local UNEVEN = 1.2
-
-
-local function extremes(stages)
-  local worst, longest, shortest = stages[1], stages[1], stages[1]
-  for _, stage in ipairs(stages) do
-    if stage.share > worst.share then worst = stage end
-    if stage.busy_ns > longest.busy_ns then longest = stage end
-    if stage.busy_ns < shortest.busy_ns then shortest = stage end
-  end
-  return worst, longest, shortest
-end
 
 
 local is_sent = evidence.named { "^nccl[%w_]*sendrecv" }
@@ -53,7 +43,8 @@ function rule.examine(results, report)
   if #record.ranks < 2 then return "there is one rank" end
   local made = record.pipeline
   if not made then return "nothing says that the ranks are stages of a pipeline" end
-  local worst, longest, shortest = extremes(made.stages)
+  local worst, longest = lists.largest(made.stages, "share"), lists.largest(made.stages, "busy_ns")
+  local shortest = lists.largest(made.stages, function(one) return -one.busy_ns end)
   if worst.share < WORTH then
     return ("no stage of the pipeline lies idle for more than %s of its time"):format(
       evidence.percent(worst.share))

@@ -19,8 +19,9 @@ local function activities(steps)
   for key, words in pairs(doing) do
     if (steps[key] or 0) > 0 then list[#list + 1] = { ns = steps[key], words = words } end
   end
-  table.sort(list, lists.by("-ns", "words"))
-  for i, entry in ipairs(list) do list[i] = evidence.time(entry.ns) .. " " .. entry.words end
+  for i, entry in ipairs(lists.sort(list, "-ns", "words")) do
+    list[i] = evidence.time(entry.ns) .. " " .. entry.words
+  end
   return table.concat(list, ", ")
 end
 

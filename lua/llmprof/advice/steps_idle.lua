@@ -15,24 +15,16 @@ local doing = { { "idle_host_ns", "in no CUDA call: the scheduler, the interpret
 
 -- What the CPU did meanwhile, the longest.
 local function mostly(group)
-  local best
-  for _, entry in ipairs(doing) do
-    local ns = group[entry[1]]
-    if ns and (not best or ns > best.ns) then best = { ns = ns, text = entry[2] } end
-  end
-  return best
+  local entry, ns = lists.largest(doing, function(one) return group[one[1]] end)
+  return entry and { ns = ns, text = entry[2] }
 end
 
 
 -- The rank that waits least: where it waits, all do.
 local function least_idle(group)
-  local least
-  for _, own in ipairs(group.ranks) do
-    if own.idle_ns and own.interval_ns and (not least or own.idle_ns < least.idle_ns) then
-      least = own
-    end
-  end
-  return least
+  return (lists.largest(group.ranks, function(own)
+    return own.interval_ns and own.idle_ns and -own.idle_ns
+  end))
 end
 
 

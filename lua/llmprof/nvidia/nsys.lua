@@ -471,8 +471,7 @@ function nsys.kept_exports()
         mtime_ns = info.mtime_ns }
     end
   end
-  table.sort(list, function(a, b) return a.mtime_ns > b.mtime_ns end)
-  return list
+  return lists.sort(list, "-mtime_ns")
 end
 
 

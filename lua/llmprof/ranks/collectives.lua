@@ -7,6 +7,7 @@ local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
+local tuple = require("llmprof.tables.keys").tuple
 
 local collectives = {}
 
@@ -351,8 +352,7 @@ function collectives.kernels(met, link)
     end
     list[i] = made
   end
-  table.sort(list, lists.by("-total_ns", "name"))
-  return list
+  return lists.sort(list, "-total_ns", "name")
 end
 
 
@@ -429,17 +429,8 @@ function collectives.places(met)
     sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }) do
     list[i] = place_record(group)
   end
-  table.sort(list, lists.by("-caused_ns", "rank", "phase", "layer"))
-  return list
+  return lists.sort(list, "-caused_ns", "rank", "phase", "layer")
 end
-
-
-local function layer_key(group)
-  return ("%s/%s"):format(group.phase, group.layer)
-end
-
-
-local by_layer = lists.by("phase", "layer")
 
 
 -- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,
@@ -454,14 +445,13 @@ function collectives.layers(met)
       collective_ns = group.duration.total, hidden_ns = group.hidden.total,
       exposed_ns = group.duration.total - group.hidden.total,
       waiting_ns = group.waiting.count > 0 and group.waiting.total or nil }
-    list[i], known[layer_key(group)] = made, made
+    list[i], known[tuple(group.phase, group.layer)] = made, made
   end
   for _, group in ipairs(met.last:group { by = { "phase", "layer" }, sum = { "transfer" } }) do
-    local made = known[layer_key(group)]
+    local made = known[tuple(group.phase, group.layer)]
     made.transfer_ns = group.transfer.total
   end
-  table.sort(list, by_layer)
-  return list
+  return lists.sort(list, "phase", "layer")
 end
 
 

@@ -161,8 +161,7 @@ local function note_fewer(made, left_out)
     most[group.key] = group.members.max
   end
   local rows_of = met:group { by = { "key", "short_name", "world" }, sum = { "count" } }
-  table.sort(rows_of, lists.by("world", "key"))
-  for _, group in ipairs(rows_of) do
+  for _, group in ipairs(lists.sort(rows_of, "world", "key")) do
     local lacking = instances[group.key] - group.count.total
     if most[group.key] > 2 and lacking > 0 then
       left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
@@ -219,9 +218,7 @@ local function kernel_records(all)
     end
     made.fastest_ns = math.min(made.fastest_ns or math.huge, group.mean)
   end
-  table.sort(list, lists.by("-total_ns", "name"))
-  for i = #list, ranks.KERNELS + 1, -1 do list[i] = nil end
-  return list
+  return json.list(lists.first(lists.sort(list, "-total_ns", "name"), ranks.KERNELS))
 end
 
 
@@ -247,17 +244,8 @@ end
 
 -- ---- steps ----
 
--- In order of phase and rank, the thread that did most first.
-local function by_phase(a, b)
-  if a.phase ~= b.phase then return step_groups.before(a.phase, b.phase) end
-  if a.rank ~= b.rank then return a.rank < b.rank end
-  local left, right = a.calls_ns + a.ranges_ns, b.calls_ns + b.ranges_ns
-  if left ~= right then return left > right end
-  return a.tid < b.tid
-end
-
-
--- Threads while the GPU waited for steps, of all parts.
+-- Threads while the GPU waited for steps, of all parts, in order of phase and rank, that which did
+-- most first.
 local function thread_records(made)
   local list, world = json.list {}, {}
   for _, rank in ipairs(made.ranks) do
@@ -271,7 +259,8 @@ local function thread_records(made)
       list[#list + 1] = record
     end
   end
-  table.sort(list, by_phase)
+  lists.sort(list, function(one) return step_groups.place(one.phase) end, "rank",
+    function(one) return -(one.calls_ns + one.ranges_ns) end, "tid")
   return #list > 0 and list or nil
 end
 
@@ -304,9 +293,7 @@ end
 -- Phases of which something does not count, in words.
 local function phases_of(windows)
   local list, seen = {}, {}
-  for _, window in ipairs(windows) do
-    if not seen[window.phase] then seen[window.phase], list[#list + 1] = true, window.phase end
-  end
+  for _, window in ipairs(windows) do lists.entry(list, seen, window.phase, window.phase) end
   return table.concat(list, " and ")
 end
 

@@ -135,8 +135,7 @@ local function kind_of(row) return tuple(row.short_name, row.communicator) end
 local function number_kinds(all)
   local told = { number = {}, counts = {}, keys = {}, nameless = {} }
   local groups, most = all:group { by = { "short_name", "communicator", "world" } }, {}
-  table.sort(groups, lists.by("short_name", "communicator"))
-  for _, group in ipairs(groups) do
+  for _, group in ipairs(lists.sort(groups, "short_name", "communicator")) do
     local kind = kind_of(group)
     if not told.number[kind] then
       table.insert(told.counts, {})
@@ -147,10 +146,7 @@ local function number_kinds(all)
     most[key] = math.max(most[key] or 0, group.count)
     if not group.communicator then told.nameless[group.world] = true end
   end
-  table.sort(told.keys, function(a, b)
-    if most[a] ~= most[b] then return most[a] > most[b] end
-    return a < b
-  end)
+  lists.sort(told.keys, function(key) return -most[key] end, function(key) return key end)
   rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "integer",
     get = function(row) return told.number[kind_of(row)] end } })
   native.number(all, AT, "ordinal")
@@ -221,8 +217,9 @@ local function number_groups(groups, told)
     for world in pairs(own) do leaders[groups[world].leader] = true end
     for leader in pairs(leaders) do list[#list + 1] = { kind = kind, leader = leader } end
   end
-  table.sort(list, lists.by("kind", "leader"))
-  for number, key in ipairs(list) do numbers[tuple(key.kind, key.leader)] = number end
+  for number, key in ipairs(lists.sort(list, "kind", "leader")) do
+    numbers[tuple(key.kind, key.leader)] = number
+  end
   return numbers
 end
 

@@ -1,6 +1,8 @@
 -- Which ranks a trace has: each process with a GPU that it computes on.
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local rows = require "llmprof.ranks.rows"
 local collectives = require "llmprof.ranks.collectives"
 
@@ -61,20 +63,9 @@ local function check_told(list)
 end
 
 
--- In order of data, pipeline and tensor place where names tell them, else of the numbers that
--- these tell, of GPU and process.
-local function before(a, b)
-  for _, kind in ipairs { "dp", "pp", "tp", "told" } do
-    local left, right = a[kind] or -1, b[kind] or -1
-    if left ~= right then return left < right end
-  end
-  if a.device ~= b.device then return a.device < b.device end
-  return a.pid < b.pid
-end
-
-
--- The ranks of a trace, in order: list of { pid, device, process (its name), kernels,
--- tp, pp, dp, ep }, numbered from 0 in their field `rank`.
+-- The ranks of a trace, in order of data, pipeline and tensor place where names tell them, else of
+-- the numbers that these tell, of GPU and process: list of { pid, device, process (its name),
+-- kernels, tp, pp, dp, ep }, numbered from 0 in their field `rank`.
 function members.find(trace)
   local groups = errors.check(trace:frame "kernels"):group { by = { "pid", "device" } }
   local most, names, list = busiest(groups), process_names(trace), {}
@@ -88,7 +79,7 @@ function members.find(trace)
     end
   end
   check_told(list)
-  table.sort(list, before)
+  lists.sort(list, "dp", "pp", "tp", "told", "device", "pid")
   for i, member in ipairs(list) do member.rank = i - 1 end
   return list
 end
@@ -174,8 +165,7 @@ local function tags_of(trace)
     columns = {} }
   local list = {}
   for row = 1, #keys do list[#list + 1] = keys:get(row, "tag") end
-  table.sort(list)
-  return list
+  return lists.sort(list)
 end
 
 
@@ -266,16 +256,15 @@ end
 
 -- Communicators of more ranks than are there, in words. parts: of llmprof.ranks.part.
 function members.missing_of_communicators(parts)
-  local sizes, there, order, list = {}, {}, {}, {}
+  local sizes, there, list = {}, {}, {}
   for _, part in ipairs(parts) do
     for _, own in ipairs(part.about.communicators or {}) do
-      if not there[own.id] then there[own.id], order[#order + 1] = 0, own.id end
+      there[own.id] = there[own.id] or 0
       sizes[own.id] = own.size or sizes[own.id]
       there[own.id] = there[own.id] + #own.ranks
     end
   end
-  table.sort(order)
-  for _, id in ipairs(order) do
+  for _, id in ipairs(sorted_keys(there)) do
     if there[id] > 0 and sizes[id] and there[id] < sizes[id] then
       list[#list + 1] = ("part of communicator %s (%d of its %d ranks are there)"):format(id,
         there[id], sizes[id])

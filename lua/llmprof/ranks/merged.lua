@@ -39,12 +39,8 @@ end
 function merged.in_order(parts)
   local list, number = lists.joined(parts), {}
   for _, part in ipairs(parts) do number[part] = number_in(part) end
-  table.sort(list, function(a, b)
-    local left, right = number[a], number[b]
-    if left ~= right then return (left or math.huge) < (right or math.huge) end
-    return a.about.file < b.about.file
-  end)
-  return list
+  return lists.sort(list, function(part) return number[part] or math.huge end,
+    function(part) return part.about.file end)
 end
 
 

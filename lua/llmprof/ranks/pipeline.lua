@@ -1,8 +1,8 @@
 -- Pipeline parallel: which ranks are of which stage, and its bubbles, the time in
 -- which a stage computes nothing while another one does.
 local collectives = require "llmprof.ranks.collectives"
-local grouped = require("llmprof.tables.lists").grouped
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local text = require "llmprof.text"
@@ -47,7 +47,7 @@ end
 local of_layers = { ["all-reduce"] = true, ["reduce-scatter"] = true }
 
 local function meeting(all)
-  local of, lists, sent = {}, {}, {}
+  local of, found, sent = {}, {}, {}
   for _, group in ipairs(all:where { p2p = 1 }:group { by = { "world" } }) do
     sent[group.world] = group.count
   end
@@ -60,19 +60,18 @@ local function meeting(all)
     end
   end
   for _, list in pairs(of) do
-    table.sort(list)
-    lists[#lists + 1] = list
+    found[#found + 1] = lists.sort(list)
   end
-  return lists
+  return found
 end
 
 
 -- Give all ranks that meet somewhere one number: by rank, the least of them.
-local function joined(ranks, lists)
+local function joined(ranks, sets)
   local least = {}
   for _, rank in ipairs(ranks) do least[rank.rank] = rank.rank end
   for _ = 1, #ranks do
-    for _, list in ipairs(lists) do
+    for _, list in ipairs(sets) do
       local smallest = math.huge
       for _, rank in ipairs(list) do smallest = math.min(smallest, least[rank]) end
       for _, rank in ipairs(list) do least[rank] = smallest end
@@ -89,10 +88,7 @@ local function in_order(least, begun)
     if begun[rank] then first[key] = math.min(first[key] or math.huge, begun[rank]) end
   end
   for key in pairs(first) do order[#order + 1] = key end
-  table.sort(order, function(a, b)
-    if first[a] ~= first[b] then return first[a] < first[b] end
-    return a < b
-  end)
+  lists.sort(order, function(key) return first[key] end, function(key) return key end)
   for i, key in ipairs(order) do place[key] = i - 1 end
   return place, #order
 end
@@ -165,12 +161,12 @@ end
 function pipeline.find(ranks, all, busy)
   if not all or not busy or #ranks < 2 then return nil end
   if by_names(ranks) then return "names" end
-  local lists = meeting(all)
-  local least = joined(ranks, lists)
+  local sets = meeting(all)
+  local least = joined(ranks, sets)
   local place, count = in_order(least, begun_by(busy))
-  local in_turn = #lists == 0 and not is_said(ranks, all)
+  local in_turn = #sets == 0 and not is_said(ranks, all)
   if count < 2 or (in_turn and not take_turns(ranks, all, busy)) then return nil end
-  if #lists > 0 and count == #ranks then return nil end
+  if #sets > 0 and count == #ranks then return nil end
   for _, rank in ipairs(ranks) do rank.pp = place[least[rank.rank]] end
   return in_turn and "turns" or "collectives"
 end
@@ -180,7 +176,7 @@ end
 
 -- The ranks of each pipeline: in data parallel there are several.
 local function pipelines_of(ranks)
-  return (grouped(ranks, function(rank) return rank.pp and (rank.dp or 0) or nil end))
+  return (lists.grouped(ranks, function(rank) return rank.pp and (rank.dp or 0) or nil end))
 end
 
 
@@ -211,11 +207,6 @@ local function of_others(ranks, sets, stage)
 end
 
 
-local function number_of(name)
-  return function(a, b) return a[name] < b[name] end
-end
-
-
 local function mean(list, key)
   local sum = 0
   for _, entry in ipairs(list) do sum = sum + entry[key] end
@@ -237,20 +228,15 @@ end
 
 local function stage_records(one, sets, waits, active, from, to)
   local by_stage, list = {}, json.list {}
-  table.sort(one, number_of "rank")
-  for _, rank in ipairs(one) do
-    local stage = by_stage[rank.pp]
-    if not stage then
-      stage = { stage = rank.pp, dp = rank.dp, ranks = json.list {}, measured = {} }
-      by_stage[rank.pp], list[#list + 1] = stage, stage
-    end
+  for _, rank in ipairs(lists.sort(one, "rank")) do
+    local stage = lists.entry(list, by_stage, rank.pp,
+      { stage = rank.pp, dp = rank.dp, ranks = json.list {}, measured = {} })
     local others = of_others(one, sets, rank.pp)
     if not others then return nil end
     table.insert(stage.ranks, rank.rank)
     table.insert(stage.measured, measure(rank, sets, waits, others, from, to))
   end
-  table.sort(list, number_of "stage")
-  for i, stage in ipairs(list) do
+  for i, stage in ipairs(lists.sort(list, "stage")) do
     local made = { stage = stage.stage, dp = stage.dp, ranks = stage.ranks }
     for _, key in ipairs { "busy_ns", "bubble_ns", "in_p2p_ns" } do
       made[key] = mean(stage.measured, key)
@@ -271,15 +257,6 @@ local function examine(one, sets, waits)
   if active == 0 then return nil end
   local from, to = worked:span()
   return stage_records(one, sets, waits, active, from, to), active
-end
-
-
-local function worst_of(stages)
-  local worst = stages[1]
-  for _, stage in ipairs(stages) do
-    if stage.share > worst.share then worst = stage end
-  end
-  return worst
 end
 
 
@@ -305,8 +282,8 @@ function pipeline.examine(ranks, told_by, busy, moved)
     end
   end
   if #stages < 2 then return nil end
-  return { text = sentence(worst_of(stages)), told_by = told_by, active_ns = total / count,
-    stages = stages }
+  return { text = sentence(lists.largest(stages, "share")), told_by = told_by,
+    active_ns = total / count, stages = stages }
 end
 
 

@@ -2,6 +2,7 @@
 -- prefill of other requests. From metrics.json. Requests that say when they were sent meet
 -- single steps, others their means only.
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local statistics = require "llmprof.statistics"
 
@@ -153,7 +154,7 @@ local function request_steps(list, frame, given)
   for _, request in ipairs(list) do
     if request.sent_utc_ns and #sent < MOST then sent[#sent + 1] = request end
   end
-  table.sort(sent, function(a, b) return a.sent_utc_ns < b.sent_utc_ns end)
+  lists.sort(sent, "sent_utc_ns")
   local order = in_order(sent, steps, given)
   for i, request in ipairs(sent) do
     made[i] = record(request, steps, given, order and order[i])
@@ -229,12 +230,9 @@ end
 
 
 local function decode_interval(groups)
-  local best
-  for _, group in ipairs(groups) do
-    if group.phase == "decode" and group.interval_ns and (not best or group.count > best.count) then
-      best = group
-    end
-  end
+  local best = lists.largest(groups, function(group)
+    return group.phase == "decode" and group.interval_ns and group.count
+  end)
   return best and best.interval_ns
 end
 
@@ -393,8 +391,7 @@ local function moments(frame, world, column)
     list.count = list.count + prefilled
     for _ = 1, list.count <= MOST and prefilled or 0 do list[#list + 1] = moment end
   end
-  table.sort(list)
-  return list
+  return lists.sort(list)
 end
 
 

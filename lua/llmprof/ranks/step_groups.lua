@@ -1,7 +1,9 @@
 -- Steps grouped: by phase, and by what they were of (batch, tokens), per rank and over
 -- ranks.
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
 
@@ -23,18 +25,12 @@ local MOST_STEPS = 4096
 local order = { prefill = 1, mixed = 2, decode = 3, empty = 4 }
 
 
--- Does a phase come before another one in tables?
-function step_groups.before(a, b)
-  return (order[a] or 5) < (order[b] or 5)
-end
-
+-- The place of a phase in tables.
+function step_groups.place(phase) return order[phase] or 5 end
 
 
 local function columns()
-  local list = {}
-  for column in pairs(means) do list[#list + 1] = column end
-  table.sort(list)
-  return list
+  return sorted_keys(means)
 end
 
 
@@ -89,24 +85,18 @@ end
 -- Over ranks: how many steps, the slowest, and how much more it takes than the fastest.
 local function over_ranks(made, own)
   if not is_common(own) then return end
-  made.count = 0
-  for _, entry in ipairs(own) do made.count = math.max(made.count, entry.count) end
-  local slowest, fastest
-  for _, entry in ipairs(own) do
-    if entry.mean_ns then
-      if not slowest or entry.mean_ns > slowest.mean_ns then slowest = entry end
-      if not fastest or entry.mean_ns < fastest.mean_ns then fastest = entry end
-    end
-  end
+  made.count = select(2, lists.largest(own, "count"))
+  local slowest = lists.largest(own, "mean_ns")
+  local _, fastest = lists.largest(own, function(entry) return entry.mean_ns and -entry.mean_ns end)
   if not slowest then return end
   made.slowest_rank, made.slowest_ns = slowest.rank, slowest.mean_ns
-  if #own > 1 then made.spread_ns = slowest.mean_ns - fastest.mean_ns end
+  if #own > 1 then made.spread_ns = slowest.mean_ns + fastest end
 end
 
 
 local function by_kind(by)
   return function(a, b)
-    local left, right = order[a.phase] or 5, order[b.phase] or 5
+    local left, right = step_groups.place(a.phase), step_groups.place(b.phase)
     if left ~= right then return left < right end
     for _, name in ipairs(by) do
       local x, y = a[name] or -1, b[name] or -1
@@ -131,9 +121,7 @@ function step_groups.list(steps, by)
     list[i], found[key_of(group, by)] = made, made
   end
   asked.by = table.move(by, 1, #by, 2, { "world" })
-  local own = steps:group(asked)
-  table.sort(own, function(a, b) return (a.world or -1) < (b.world or -1) end)
-  for _, group in ipairs(own) do
+  for _, group in ipairs(lists.sort(steps:group(asked), "world")) do
     local made, entry = found[key_of(group, by)], record(group)
     entry.rank = group.world
     keep_supported(entry)
@@ -192,8 +180,7 @@ function step_groups.padded(steps)
       list[#list + 1] = { batch = entry.batch, as = as }
     end
   end
-  table.sort(list, function(a, b) return a.batch < b.batch end)
-  return list
+  return lists.sort(list, "batch")
 end
 
 

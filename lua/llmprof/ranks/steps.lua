@@ -6,8 +6,10 @@
 -- has the definitions.
 local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 
 local steps = {}
@@ -27,10 +29,7 @@ local label_fields = { "context", "context_tokens", "generation", "generation_to
 -- Ranges with these tags as a frame of their own, with rank, phase and what the label
 -- says. labels: tag -> { phase, context, ... }.
 function steps.of_labels(trace, list, labels, label_threads)
-  local tags = {}
-  for tag in pairs(labels) do tags[#tags + 1] = tag end
-  table.sort(tags)
-  local view = errors.check(trace:frame "ranges"):where { tag = tags }
+  local view = errors.check(trace:frame "ranges"):where { tag = sorted_keys(labels) }
   local made = pack.join { view:select { "tag", "start", "end", "pid",
     "tid" } }
   label_threads(list, made, trace)
@@ -207,10 +206,7 @@ end
 -- Of a thread's rows, the name under which it spent most of the idle time, and how much.
 local function most_of(own, column, idle)
   local groups = own:group { by = { column }, total = { "duration" } }
-  table.sort(groups, function(a, b)
-    if a.duration.total ~= b.duration.total then return a.duration.total > b.duration.total end
-    return (a[column] or "") < (b[column] or "")
-  end)
+  lists.sort(groups, function(one) return -one.duration.total end, column)
   local best, best_ns = nil, 0
   for i = 1, math.min(#groups, MOST_NAMES) do
     local name = groups[i][column]
@@ -262,13 +258,8 @@ local function threads_of(calls, ranges, idle, names)
       end
     end
   end
-  table.sort(list, function(a, b)
-    local left, right = a.calls_ns + a.ranges_ns, b.calls_ns + b.ranges_ns
-    if left ~= right then return left > right end
-    return a.tid < b.tid
-  end)
-  for i = #list, MOST_THREADS + 1, -1 do list[i] = nil end
-  return list
+  lists.sort(list, function(one) return -(one.calls_ns + one.ranges_ns) end, "tid")
+  return lists.first(list, MOST_THREADS)
 end
 
 

@@ -108,8 +108,7 @@ function uncounted.windows(parts, clocks, told)
       end
     end
   end
-  table.sort(list, lists.by("phase", "from"))
-  return #list > 0 and list or nil
+  return #list > 0 and lists.sort(list, "phase", "from") or nil
 end
 
 

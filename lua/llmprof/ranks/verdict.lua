@@ -280,8 +280,7 @@ local function needs_of(groups, between)
       gpu_time_ns = group.gpu_time.total }
     list[i].needs_ns = cpu and math.max(cpu + after, list[i].work_ns)
   end
-  table.sort(list, function(a, b) return a.rank < b.rank end)
-  return list
+  return lists.sort(list, "rank")
 end
 
 
@@ -385,8 +384,7 @@ local function steps_by_phase(steps)
     "phase")
   local order = {}
   for i, group in ipairs(groups) do order[i] = group[1].phase end
-  table.sort(order, step_groups.before)
-  return by_phase, order
+  return by_phase, lists.sort(order, step_groups.place)
 end
 
 

@@ -7,7 +7,7 @@ local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local find = require("llmprof.tables.lists").find
+local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.whatif.model"
 local query = require "llmprof.query"
@@ -135,16 +135,16 @@ end
 
 -- The units of a stage, over all parts or of one: lists of their lengths in each of some runs.
 local function pick(self, stage, number, runs)
-  local lists = {}
-  for i in ipairs(runs) do lists[i] = {} end
+  local made = {}
+  for i in ipairs(runs) do made[i] = {} end
   for part_number, part in ipairs(self.model.parts) do
     for i, one in ipairs(part.units) do
       if one.stage == stage and (not number or number == part_number) then
-        for k, lengths in ipairs(runs) do table.insert(lists[k], lengths[part_number][i]) end
+        for k, lengths in ipairs(runs) do table.insert(made[k], lengths[part_number][i]) end
       end
     end
   end
-  return table.unpack(lists)
+  return table.unpack(made)
 end
 
 
@@ -662,7 +662,7 @@ end
 -- What a step of a stage launched: { operations, ns, launches, kernels (ns by name) } each; nil
 -- where the source has no results or no kernels of it.
 local function launched(source, name)
-  local own = source.results and find(source.results.stages, "name", name)
+  local own = source.results and lists.find(source.results.stages, "name", name)
   if not own or (own.kernels or 0) == 0 then return nil end
   local rows = query.rows(source.kernels:where { stage = name })
   if #rows == 0 then return nil end
@@ -690,13 +690,10 @@ local function difference_of(before, after, name)
     list[#list + 1] = { kernel = kernel,
       ns = (other.kernels[kernel] or 0) - (one.kernels[kernel] or 0) }
   end
-  table.sort(list, function(a, b)
-    if math.abs(a.ns) ~= math.abs(b.ns) then return math.abs(a.ns) > math.abs(b.ns) end
-    return a.kernel < b.kernel
-  end)
+  lists.sort(list, function(entry) return -math.abs(entry.ns) end, "kernel")
   local words = {}
-  for i = 1, math.min(#list, 3) do
-    words[i] = ("%s %+.3f ms"):format(list[i].kernel, list[i].ns / 1e6)
+  for i, entry in ipairs(lists.first(list, 3)) do
+    words[i] = ("%s %+.3f ms"):format(entry.kernel, entry.ns / 1e6)
   end
   return ("A step had %.0f kernels of %.3f ms in %.0f launches, and has %.0f of %.3f ms in %.0f. "
     .. "Most differ: %s."):format(one.operations, one.ns / 1e6, one.launches, other.operations,

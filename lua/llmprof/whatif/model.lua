@@ -93,11 +93,9 @@ local function column(name, values) return { name = name, type = "integer", valu
 
 -- How many processes there are.
 local function count_of(by_op)
-  local seen, count = {}, 0
-  for _, one in pairs(by_op) do
-    if not seen[one.pid] then seen[one.pid], count = true, count + 1 end
-  end
-  return math.max(count, 1)
+  local processes, seen = {}, {}
+  for _, one in pairs(by_op) do lists.entry(processes, seen, one.pid, one.pid) end
+  return math.max(#processes, 1)
 end
 
 
@@ -266,11 +264,7 @@ end
 function Model:collectives(part, rank)
   local ops, processes, seen = {}, {}, {}
   for op, key in pairs(part.collectives) do ops[#ops + 1] = { op = op, pid = key.pid } end
-  for _, one in ipairs(ops) do
-    if not seen[one.pid] then
-      seen[one.pid], processes[#processes + 1] = true, one.pid
-    end
-  end
+  for _, one in ipairs(ops) do lists.entry(processes, seen, one.pid, one.pid) end
   table.sort(processes)
   local before, chosen = 0, {}
   for _, other in ipairs(self.parts) do
@@ -408,12 +402,8 @@ local function judge_stages(self)
   local stages, order = {}, {}
   for number, part in ipairs(self.parts) do
     for i, one in ipairs(part.units) do
-      local stage = stages[one.stage]
-      if not stage then
-        stage = { name = one.stage, units = 0, runs = 0, recorded = 0, replayed = 0, waits = 0,
-          unexplained = 0 }
-        stages[one.stage], order[#order + 1] = stage, stage
-      end
+      local stage = lists.entry(order, stages, one.stage, { name = one.stage, units = 0, runs = 0,
+        recorded = 0, replayed = 0, waits = 0, unexplained = 0 })
       local waits, unexplained = self.replay:waits_in(number, i)
       stage.units, stage.waits = stage.units + 1, stage.waits + waits
       stage.unexplained = stage.unexplained + unexplained

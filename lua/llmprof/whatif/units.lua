@@ -90,11 +90,8 @@ local function by_time(steps)
     rows[row + 1] = row
     ranks[row], starts[row] = steps:get(row + 1, "rank") or -1, steps:get(row + 1, "start")
   end
-  table.sort(rows, function(a, b)
-    if ranks[a] ~= ranks[b] then return ranks[a] < ranks[b] end
-    return starts[a] < starts[b]
-  end)
-  return rows
+  return lists.sort(rows, function(row) return ranks[row] end,
+    function(row) return starts[row] end)
 end
 
 
@@ -161,12 +158,8 @@ local function whole_run(trace)
   end
   local made = {}
   for _, one in pairs(list) do made[#made + 1] = one end
-  table.sort(made, function(a, b) return a.pid < b.pid end)
-  return made
+  return lists.sort(made, "pid")
 end
-
-
-local in_order = lists.by("pid", "tid", "start")
 
 
 -- Number the runs of each stage in a process.
@@ -208,7 +201,7 @@ end
 function units.list(trace, found)
   if found.whole then return number_runs(whole_run(trace)) end
   local list, has_steps = steps_of(trace, found)
-  table.sort(add_instances(list, found, has_steps), in_order)
+  lists.sort(add_instances(list, found, has_steps), "pid", "tid", "start")
   add_tails(list, found)
   return number_runs(list)
 end

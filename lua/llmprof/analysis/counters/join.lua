@@ -257,17 +257,6 @@ local function ratio(above, below)
 end
 
 
--- The row that makes up most of something.
-local function largest(rows, amount)
-  local best, most
-  for _, row in ipairs(rows) do
-    local value = amount(row)
-    if not most or value > most then best, most = row, value end
-  end
-  return best
-end
-
-
 -- What the shapes of a kernel say together, each as often as it ran: amounts are
 -- weighted by calls, percentages by the time that these take on the timeline.
 local function together(rows)
@@ -280,8 +269,8 @@ local function together(rows)
     for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], row[entry[1]], row.calls) end
     sums.calls = (sums.calls or 0) + row.calls
   end
-  local main = largest(rows, function(row) return row.total_ns end)
-  local with_most = largest(rows, function(row)
+  local main = lists.largest(rows, "total_ns")
+  local with_most = lists.largest(rows, function(row)
     return row.tensor_format and row.calls * (row.tensor_flop_per_launch or 0) or -1
   end)
   local made = { launches = launches, tensor_format = with_most.tensor_format,
@@ -403,9 +392,8 @@ local function add_stalls(summary)
     end
   end
   if sum <= 0 then return end
-  table.sort(list, lists.by("-cycles", "reason"))
   summary.stalls = json.list {}
-  for i, stall in ipairs(lists.first(list, 2)) do
+  for i, stall in ipairs(lists.first(lists.sort(list, "-cycles", "reason"), 2)) do
     summary.stalls[i] = { reason = stall.reason, waits_for = stall.waits_for,
       share = stall.cycles / sum }
   end
@@ -481,18 +469,14 @@ end
 local function coverage_of(list)
   local all, covered, elsewhere, order, by_stage = 0, 0, 0, json.list {}, {}
   for _, kernel in ipairs(list) do
-    local row = by_stage[kernel.stage]
-    if not row then
-      row = { name = kernel.stage, all = 0, covered = 0 }
-      by_stage[kernel.stage], order[#order + 1] = row, row
-    end
+    local row = lists.entry(order, by_stage, kernel.stage,
+      { name = kernel.stage, all = 0, covered = 0 })
     local ns = covered_ns(kernel, "exact")
     elsewhere = elsewhere + covered_ns(kernel, "stage")
     all, covered = all + kernel.total_ns, covered + ns
     row.all, row.covered = row.all + kernel.total_ns, row.covered + ns
   end
-  table.sort(order, function(left, right) return left.name < right.name end)
-  for i, row in ipairs(order) do
+  for i, row in ipairs(lists.sort(order, "name")) do
     order[i] = { name = row.name, coverage = row.all > 0 and row.covered / row.all or nil }
   end
   if all == 0 then return nil, order end

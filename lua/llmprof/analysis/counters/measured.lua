@@ -7,6 +7,7 @@ local kernels = require "llmprof.analysis.kernels.table"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local stages = require "llmprof.analysis.stages.find"
 local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local statistics = require "llmprof.statistics"
 
 local measured = { where = { "counters" }, reads = { "kernels", "missing" } }
@@ -45,12 +46,8 @@ local function grouped(launches, stage_of)
   for _, class in ipairs(launches.classes) do
     if class.kernel and not class.whole_range then
       local stage = stage_of(class) or stages.WHOLE_RUN
-      local key = keys.tuple(stage, class.kernel, class.device)
-      local group = by_key[key]
-      if not group then
-        group = { name = class.kernel, stage = stage, device = class.device, classes = {} }
-        by_key[key], order[#order + 1] = group, group
-      end
+      local group = lists.entry(order, by_key, keys.tuple(stage, class.kernel, class.device),
+        { name = class.kernel, stage = stage, device = class.device, classes = {} })
       table.insert(group.classes, class)
     end
   end
@@ -83,11 +80,7 @@ local function shapes_of(launches, classes, times)
     shape.calls = shape.calls + #class.rows
     for _, row in ipairs(class.rows) do shape.total_ns = shape.total_ns + times[row] end
   end
-  table.sort(list, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return table.concat(a.grid, ",") < table.concat(b.grid, ",")
-  end)
-  return list
+  return lists.sort(list, "-total_ns", function(shape) return table.concat(shape.grid, ",") end)
 end
 
 

@@ -2,6 +2,7 @@
 -- repeats that count, a few launches of each launch configuration, as many
 -- kernels as the budget allows.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local value_at = require("llmprof.tables.keys").at
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
@@ -211,11 +212,8 @@ local function targets_of(chosen, base)
   local list, by_name = {}, {}
   for _, kernel in ipairs(chosen) do
     local name = name_of(kernel, base)
-    local target = by_name[name]
-    if not target then
-      target = { name = name, kernels = {}, total_ns = 0, calls = {} }
-      by_name[name], list[#list + 1] = target, target
-    end
+    local target = lists.entry(list, by_name, name,
+      { name = name, kernels = {}, total_ns = 0, calls = {} })
     table.insert(target.kernels, kernel)
     target.total_ns = target.total_ns + kernel.total_ns
   end
@@ -274,11 +272,7 @@ end
 
 -- Those with the most GPU time per launch to measure come first.
 local function sort_by_worth(targets)
-  table.sort(targets, function(a, b)
-    local left, right = a.total_ns / a.launches, b.total_ns / b.launches
-    if left ~= right then return left > right end
-    return a.name < b.name
-  end)
+  lists.sort(targets, function(one) return -one.total_ns / one.launches end, "name")
 end
 
 

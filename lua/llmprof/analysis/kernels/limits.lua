@@ -177,14 +177,6 @@ local function row_of(kernel, stage)
 end
 
 
-local function ranked(left, right)
-  if left.per_instance_ns ~= right.per_instance_ns then
-    return left.per_instance_ns > right.per_instance_ns
-  end
-  return left.kernel < right.kernel
-end
-
-
 -- Give each kernel its floor and headroom; results.headroom ranks them by what
 -- one instance of their stage could get back. While the GPU waits for the CPU,
 -- faster kernels only make it wait longer: stage.bound says where.
@@ -195,8 +187,7 @@ function limits.add(results, kernels)
     add(kernel, results.hardware)
     if kernel.headroom_ns then list[#list + 1] = row_of(kernel, stages[kernel.stage]) end
   end
-  table.sort(list, ranked)
-  results.headroom = list
+  results.headroom = lists.sort(list, "-per_instance_ns", "kernel")
 end
 
 
@@ -280,8 +271,7 @@ local function ceilings(gpu)
       list[#list + 1] = { format = format, per_s = peak.at_held_clock_per_s or peak.per_s }
     end
   end
-  table.sort(list, lists.by("-per_s", "format"))
-  return list
+  return lists.sort(list, "-per_s", "format")
 end
 
 
@@ -305,11 +295,10 @@ local function left_out(kernels, drawn)
   for _, point in ipairs(drawn) do point_of[point.kernel] = point end
   for _, kernel in ipairs(kernels) do
     local why = kernel.counters and why_left_out(kernel, point_of[kernel.id])
-    if why and not by_why[why] then
-      by_why[why] = { why = why, kernels = json.list {} }
-      list[#list + 1] = by_why[why]
+    if why then
+      local one = lists.entry(list, by_why, why, { why = why, kernels = json.list {} })
+      table.insert(one.kernels, kernel.id)
     end
-    if why then table.insert(by_why[why].kernels, kernel.id) end
   end
   return list
 end

@@ -9,6 +9,7 @@ local cpu_samples = require "llmprof.analysis.timeline.cpu_samples"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -58,10 +59,7 @@ end
 function lines.operations(trace, found)
   local ops = check(trace:frame "gpu")
   ops:gaps { by = { "device" }, before = "idle" }
-  stages.label(trace, ops, found)
-  if not found.whole then
-    ops = check(ops:where { stage_range = stages.used_ranges(found) })
-  end
+  ops = stages.used(trace, ops, found)
   local host = host_times(ops)
   rows.extend(ops, { "torch_module" }, { { name = "module", type = "string",
     get = function(key)
@@ -89,18 +87,18 @@ end
 
 -- ---- lines ----
 
-local function larger(a, b)
-  if a.gpu_ns ~= b.gpu_ns then return a.gpu_ns > b.gpu_ns end
-  return (a.line or "") .. (a.name or "") .. (a.module or "")
-    < (b.line or "") .. (b.name or "") .. (b.module or "")
+-- Groups, the largest first.
+local function by_time(groups)
+  return lists.sort(groups, "-gpu_ns", function(one)
+    return (one.line or "") .. (one.name or "") .. (one.module or "")
+  end)
 end
 
 
 -- Of each key the largest group: function(group) -> key; field: what is told of it.
 local function largest(list, key_of, field)
   local found = {}
-  table.sort(list, larger)
-  for _, group in ipairs(list) do
+  for _, group in ipairs(by_time(list)) do
     local key = key_of(group)
     if found[key] == nil then found[key] = group[field] or false end
   end
@@ -114,8 +112,7 @@ local function key_of_line(group) return tuple(group.stage, group.line, group["f
 -- The kernels of each line, the largest first, with their time: by its key.
 local function names_of(groups, label)
   local of = {}
-  table.sort(groups, larger)
-  for _, group in ipairs(groups) do
+  for _, group in ipairs(by_time(groups)) do
     local key, name = key_of_line(group), group.name
     of[key] = of[key] or json.list {}
     if name and #of[key] < lines.NAMES then
@@ -130,9 +127,7 @@ end
 local function labels_of(groups)
   local names, seen = {}, {}
   for _, group in ipairs(groups) do
-    if group.name and not seen[group.name] then
-      seen[group.name], names[#names + 1] = true, group.name
-    end
+    if group.name then lists.entry(names, seen, group.name, group.name) end
   end
   return labels.unique(names)
 end
@@ -146,11 +141,8 @@ local function is_generated(line) return line:find("torch.compile/", 1, true) ==
 local function totals_of(list)
   local by_stage, order = {}, json.list {}
   for _, group in ipairs(list) do
-    local one = by_stage[group.stage]
-    if not one then
-      one = { stage = group.stage, gpu_ns = 0, line_ns = 0, module_ns = 0 }
-      by_stage[group.stage], order[#order + 1] = one, one
-    end
+    local one = lists.entry(order, by_stage, group.stage,
+      { stage = group.stage, gpu_ns = 0, line_ns = 0, module_ns = 0 })
     one.gpu_ns = one.gpu_ns + group.gpu_ns
     local field = group.line and (is_generated(group.line) and "generated_ns" or "line_ns")
     if field then one[field] = (one[field] or 0) + group.gpu_ns end
@@ -167,9 +159,7 @@ local function rows_of(ops, totals)
   local names = names_of(named, labels_of(named))
   local module = largest(lines.sums(ops, { "stage", "line", "function", "module" }),
     key_of_line, "module")
-  local all = lines.sums(ops, { "stage", "line", "function" })
-  table.sort(all, larger)
-  for _, group in ipairs(all) do
+  for _, group in ipairs(by_time(lines.sums(ops, { "stage", "line", "function" }))) do
     local key, stage = key_of_line(group), group.stage
     count[stage] = (count[stage] or 0) + (group.line and 1 or 0)
     if group.line and count[stage] <= lines.MOST then
@@ -204,8 +194,7 @@ local function place_kernels(list, ops)
   local modules = largest(lines.sums(ops, { "stage", "part", "name", "module" }),
     key_of_kernel, "module")
   local of = {}
-  table.sort(groups, larger)
-  for _, group in ipairs(groups) do
+  for _, group in ipairs(by_time(groups)) do
     local key = key_of_kernel(group)
     of[key] = of[key] or json.list {}
     if group.line and #of[key] < lines.EACH then

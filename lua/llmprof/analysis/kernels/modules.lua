@@ -5,6 +5,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local lines = require "llmprof.analysis.kernels.lines"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
@@ -24,10 +25,10 @@ local check = errors.check
 -- By kind: list of { tag, what it is called }, and own, the tags of the ranges that are
 -- such a thing: those in a layer are not the layer. nil where none is there.
 local function tags_by_kind(ranges)
-  local lists, tags = {}, range_name.tags_by_kind(ranges)
+  local by_kind, tags = {}, range_name.tags_by_kind(ranges)
   for _, kind in ipairs(kinds) do
     local list = { own = {} }
-    lists[kind] = list
+    by_kind[kind] = list
     for _, entry in ipairs(tags) do
       local name = entry.read[kind]
       if name then list[#list + 1] = { entry.tag, name } end
@@ -36,7 +37,7 @@ local function tags_by_kind(ranges)
       end
     end
   end
-  return #tags > 0 and lists or nil
+  return #tags > 0 and by_kind or nil
 end
 
 
@@ -47,13 +48,7 @@ Table.__index = Table
 
 
 function Table:row(stage, name)
-  local key = tuple(stage, name)
-  local row = self.by_key[key]
-  if not row then
-    row = { stage = stage, name = name }
-    self.by_key[key], self.list[#self.list + 1] = row, row
-  end
-  return row
+  return lists.entry(self.list, self.by_key, tuple(stage, name), { stage = stage, name = name })
 end
 
 
@@ -98,17 +93,6 @@ local function add_inner(made, sums)
 end
 
 
-local function by_gpu_time(key)
-  return function(a, b)
-    local left, right = a[key] or 0, b[key] or 0
-    if left ~= right then return left > right end
-    local before, behind = a.host_ns or 0, b.host_ns or 0
-    if before ~= behind then return before > behind end
-    return a.stage .. "\0" .. a.name < b.stage .. "\0" .. b.name
-  end
-end
-
-
 -- Shares of the stages' GPU time; totals: by stage.
 local function finish(made, totals, key)
   for _, row in ipairs(made.list) do
@@ -116,8 +100,9 @@ local function finish(made, totals, key)
     if row[key] and total and total > 0 then row.share = row[key] / total end
   end
   for _, row in ipairs(made.list) do row.own_kernels, row.own_idle_ns = nil, nil end
-  table.sort(made.list, by_gpu_time(key))
-  return json.list(table.move(made.list, 1, math.min(#made.list, modules.MOST), 1, {}))
+  lists.sort(made.list, function(row) return -(row[key] or 0) end,
+    function(row) return -(row.host_ns or 0) end, "stage", "name")
+  return json.list(lists.first(made.list, modules.MOST))
 end
 
 

@@ -6,6 +6,7 @@
 -- clusters are not looked at. Blocks that end early make room, so waves are those of blocks
 -- that all take the same time.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 
 local occupancy = { where = { "trace" }, reads = { "kernels" }, gives = {} }
 
@@ -146,10 +147,8 @@ end
 function occupancy.run(state)
   local devices = state.trace:devices()
   for _, kernel in ipairs(state.kernels or {}) do
-    local device, main = device_of(kernel, devices), nil
-    for _, shape in ipairs(device and kernel.shapes or {}) do
-      if not main or shape.total_ns > main.total_ns then main = shape end
-    end
+    local device = device_of(kernel, devices)
+    local main = device and lists.largest(kernel.shapes, "total_ns")
     kernel.launch = main and occupancy.of(main, device.compute, device.sm_count)
   end
 end

@@ -7,6 +7,7 @@ local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -107,11 +108,11 @@ end
 -- A function from a stage to what was launched in it in order, a frame of word and place;
 -- of a stage that was not recorded, all.
 local function sequences(launches, places)
-  local lists, made = { [false] = { {}, {} } }, {}
+  local words_of, made = { [false] = { {}, {} } }, {}
   for _, stage in ipairs(launches.stages) do
     local name = stage.name or false
-    lists[name] = lists[name] or { {}, {} }
-    local into = name and { lists[name], lists[false] } or { lists[false] }
+    words_of[name] = words_of[name] or { {}, {} }
+    local into = name and { words_of[name], words_of[false] } or { words_of[false] }
     for number in stage.order:gmatch "%d+" do
       local place = (math.tointeger(tonumber(number)) or -1) + 1
       local word = places[place] and places[place].word or false
@@ -121,8 +122,8 @@ local function sequences(launches, places)
     end
   end
   return function(stage)
-    local name = lists[stage] and stage or false
-    made[name] = made[name] or sequence(lists[name][1], lists[name][2])
+    local name = words_of[stage] and stage or false
+    made[name] = made[name] or sequence(words_of[name][1], words_of[name][2])
     return made[name]
   end
 end
@@ -267,7 +268,7 @@ end
 -- Add `outside_ns` to the operations of a trace: before each, ns in which the GPU had nothing
 -- to do and the CPU was in no CUDA call. That of the used ones hangs on no other.
 local function add_idle(trace, found, ops)
-  local of, calls_of, lists = begins(found), waiting.calls(trace, found.ops), {}
+  local of, calls_of, calls = begins(found), waiting.calls(trace, found.ops), {}
   local number = {} -- by process, of its calls in the list
   rows.extend(ops, { "stage_range", "pid" }, {
     { name = "begin", type = "integer", unit = "ns",
@@ -275,13 +276,13 @@ local function add_idle(trace, found, ops)
     { name = "process", type = "integer", get = function(key)
       local pid = key.pid or 0
       if not number[pid] then
-        lists[#lists + 1] = calls_of(key.pid)
-        number[pid] = #lists - 1
+        calls[#calls + 1] = calls_of(key.pid)
+        number[pid] = #calls - 1
       end
       return number[pid]
     end } })
   return classes.outside(ops, { by = { "device", "stage_range" }, begin = "begin",
-    key = "process", name = "outside_ns" }, lists)
+    key = "process", name = "outside_ns" }, calls)
 end
 
 
@@ -309,9 +310,6 @@ end
 
 
 local function nothing(outside) return { launches = 0, gpu_time_ns = 0, outside_ns = outside } end
-
-
-local by_time = require("llmprof.tables.lists").by("-gpu_time_ns", "stage", "name")
 
 
 -- By stage and operator the line of the program that launched most of its time, where the trace
@@ -343,8 +341,7 @@ local function operators_list(ops, totals)
       list[#list + 1] = record
     end
   end
-  table.sort(list, by_time)
-  return json.list(table.move(list, 1, math.min(#list, joined.MOST), 1, {}))
+  return json.list(lists.first(lists.sort(list, "-gpu_time_ns", "stage", "name"), joined.MOST))
 end
 
 

@@ -40,15 +40,6 @@ local function shapes_of(row, by_name)
 end
 
 
--- The kernels' frame, labelled, without the repeats that are left out.
-local function used_kernels(trace, found)
-  local frame = errors.check(trace:frame "kernels")
-  stages.label(trace, frame, found)
-  if found.whole then return frame end
-  return frame:where { stage_range = stages.used_ranges(found) }
-end
-
-
 local is_larger = lists.by("-total_ns", function(shape) return table.concat(shape.grid, ",") end)
 
 
@@ -77,9 +68,6 @@ local function shapes_by_name(frame)
   end
   return by_name
 end
-
-
-local by_total = lists.by("-total_ns", "name", "stage", "part")
 
 
 -- Shares within each stage, cumulated in the order of the list.
@@ -123,8 +111,7 @@ end
 local function add_labels(list)
   local names, seen = {}, {}
   for i = 1, math.min(#list, kernels.LISTED) do
-    local name = list[i].name
-    if not seen[name] then seen[name], names[#names + 1] = true, name end
+    lists.entry(names, seen, list[i].name, list[i].name)
   end
   local made = labels.unique(names)
   for _, kernel in ipairs(list) do kernel.label = made[kernel.name] or kernel.short_name end
@@ -133,7 +120,7 @@ end
 
 -- Sorted by total time, each with its id, its label and its shares.
 function kernels.rank(list)
-  table.sort(list, by_total)
+  lists.sort(list, "-total_ns", "name", "stage", "part")
   for i, kernel in ipairs(list) do kernel.id = i end
   add_labels(list)
   add_shares(list)
@@ -176,20 +163,12 @@ local function summed(frame, rules)
     local stage = row.stage or stages.WHOLE_RUN
     local category = named.category(row.told_by_name or row.told_by_mangled)
     local key = tuple(stage, row.part, category)
-    local sum = by_key[key]
-    if not sum then
-      sum = { stage = stage, part = row.part, category = category, names = 0, calls = 0,
-        total_ns = 0 }
-      by_key[key], list[#list + 1] = sum, sum
-    end
+    local sum = lists.entry(list, by_key, key, { stage = stage, part = row.part,
+      category = category, names = 0, calls = 0, total_ns = 0 })
     sum.names, sum.calls = sum.names + row.distinct.name, sum.calls + row.count
     sum.total_ns = sum.total_ns + row.duration.total
   end
-  table.sort(list, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return (a.stage .. (a.part or "") .. a.category) < (b.stage .. (b.part or "") .. b.category)
-  end)
-  return list
+  return lists.sort(list, "-total_ns", "stage", "part", "category")
 end
 
 
@@ -211,7 +190,7 @@ end
 -- stage_share of that of its stage. `others` of the list is what is not in it, where there
 -- are more names than LISTED. rules: the recipe's categories.
 function kernels.list(trace, found, rules)
-  local list, frame = {}, used_kernels(trace, found)
+  local list, frame = {}, stages.used(trace, errors.check(trace:frame "kernels"), found)
   frame, list.others = divided(frame, rules)
   local shapes, mangled = shapes_by_name(frame), mangled_names(frame)
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },

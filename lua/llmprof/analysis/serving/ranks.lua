@@ -10,6 +10,7 @@ local errors = require "llmprof.process.errors"
 local hardware = require "llmprof.model.hardware"
 local infer = require "llmprof.analysis.stages.infer"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local part = require "llmprof.ranks.part"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
@@ -262,10 +263,8 @@ end
 local function devices_of(record)
   local list, seen = json.list {}, {}
   for _, rank in ipairs(record.ranks) do
-    local key = ("%s/%s"):format(rank.file, rank.device)
-    if not seen[key] then
-      seen[key], list[#list + 1] = true, { id = rank.device, name = rank.gpu }
-    end
+    lists.entry(list, seen, ("%s/%s"):format(rank.file, rank.device),
+      { id = rank.device, name = rank.gpu })
   end
   return list
 end

@@ -103,9 +103,6 @@ local function add_calls(groups, calls, of_name)
 end
 
 
-local by_calls = lists.by("-calls", "-ns", "after")
-
-
 local function listed(groups, instances)
   local list = json.list {}
   for _, group in pairs(groups) do
@@ -113,8 +110,7 @@ local function listed(groups, instances)
     group.ahead = group.ahead and group.ahead / instances
     list[#list + 1] = group
   end
-  table.sort(list, by_calls)
-  return list
+  return lists.sort(list, "-calls", "-ns", "after")
 end
 
 
@@ -167,11 +163,8 @@ end
 local function kernel_sums(kernels, stage)
   local sums, list = {}, {}
   local function add(kernel)
-    local row = sums[kernel.category]
-    if not row then
-      row = { category = kernel.category, gpu_time_ns = 0, calls = 0 }
-      sums[kernel.category], list[#list + 1] = row, row
-    end
+    local row = lists.entry(list, sums, kernel.category,
+      { category = kernel.category, gpu_time_ns = 0, calls = 0 })
     row.gpu_time_ns, row.calls = row.gpu_time_ns + kernel.total_ns, row.calls + kernel.calls
   end
   for _, part in ipairs { kernels, kernels.others or {} } do
@@ -205,8 +198,7 @@ local function category_rows(kernels, stage, instances)
     row.share = all > 0 and row.gpu_time_ns / all or nil
     row.gpu_time_ns, row.calls = row.gpu_time_ns / #instances, row.calls / #instances
   end
-  table.sort(list, lists.by("-gpu_time_ns", "category"))
-  return json.list(list)
+  return json.list(lists.sort(list, "-gpu_time_ns", "category"))
 end
 
 
@@ -246,11 +238,7 @@ end
 
 -- The kernels of stages, with is_collective.
 local function kernels_of(trace, found)
-  local frame = errors.check(trace:frame "kernels")
-  if not found.whole then
-    stages.label(trace, frame, found)
-    frame = frame:where { stage_range = stages.used_ranges(found) }
-  end
+  local frame = stages.used(trace, check(trace:frame "kernels"), found)
   categories.marker(nil, categories.COMMUNICATION)(frame, "name", "is_collective")
   return frame
 end
@@ -337,26 +325,20 @@ end
 
 -- ---- together ----
 
-local function by_name(declared)
-  local stages_by_name = {}
-  for _, stage in ipairs(declared) do stages_by_name[stage.name] = stage end
-  return stages_by_name
-end
-
-
 -- Add categories, waiting, waits, api, launch_delay and, where steps are known, slow_steps and
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, view = used_instances(found), kernels_of(trace, found)
   local delays = launch_delays(view, found)
-  local split, declared = waiting.classifier(trace, found), by_name(found.declared)
+  local split = waiting.classifier(trace, found)
   local alone, has_calls = transfers.alone(found), #errors.check(trace:frame "api") > 0
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
-      local with_steps = steps.of(found, declared[stage.name])
+      local declared = lists.find(found.declared, "name", stage.name)
+      local with_steps = steps.of(found, declared)
       stage.between_steps = steps.between(with_steps, split)
-      stage.other_stream = neighbours.stream(trace, declared[stage.name].step, with_steps)
+      stage.other_stream = neighbours.stream(trace, declared.step, with_steps)
       local launched = found.whole and view or check(view:where { stage = stage.name })
       stage.collectives = breakdown.collectives(launched, #own)
       stage.other_program = neighbours.program(launched, #own)

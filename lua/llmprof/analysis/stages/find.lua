@@ -80,19 +80,12 @@ local function instance_of(row, number, list)
 end
 
 
--- Instances of stages by start, of those that start together by range; sorts the list.
-local function in_order(instances)
-  table.sort(instances, lists.by("start", "range"))
-  return instances
-end
-
-
 local function instances_of(frame, list)
   local made = {}
   for row = 1, #frame do
     made[#made + 1] = instance_of(rows.get(frame, row, COLUMNS), row - 1, list)
   end
-  return in_order(made)
+  return lists.sort(made, "start", "range")
 end
 
 
@@ -141,10 +134,6 @@ local check = errors.check
 
 -- ---- instances ----
 
--- By start, those that hold others first.
-local outer_first = lists.by("start", "-stop", "range")
-
-
 local PUSH_POP = 0 -- style of a range
 
 local function holds(outer, inner)
@@ -156,9 +145,8 @@ end
 -- Without those that lie inside another of the same stage and thread, or are there twice:
 -- the outer one has their rows in `ranges`, too.
 local function merge_nested(instances)
-  table.sort(instances, outer_first)
   local list, open = {}, {}
-  for _, instance in ipairs(instances) do
+  for _, instance in ipairs(lists.sort(instances, "start", "-stop", "range")) do
     local key = ("%s %s"):format(instance.thread, instance.stage)
     if holds(open[key], instance) then
       table.insert(open[key].ranges, instance.range)
@@ -218,7 +206,7 @@ local function find_instances(trace, declared)
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
-  local list = in_order(merge_nested(instances))
+  local list = lists.sort(merge_nested(instances), "start", "range")
   end_open(list, last)
   return list
 end
@@ -271,6 +259,14 @@ function stages.label(trace, frame, found)
     check(trace:label(frame, "part", labels_at(declared, false)))
   end
   return frame
+end
+
+
+-- The operations of a frame that are of repeats which count, with stage and part.
+function stages.used(trace, frame, found)
+  stages.label(trace, frame, found)
+  if found.whole then return frame end
+  return check(frame:where { stage_range = stages.used_ranges(found) })
 end
 
 

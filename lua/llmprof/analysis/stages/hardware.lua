@@ -11,9 +11,7 @@ local gpus = { where = { "trace" },
 
 -- GPUs that nothing can refer to are left out: a damaged export may have such.
 local function numbered(list)
-  local kept = lists.filtered(list, function(device) return device.id end)
-  table.sort(kept, function(a, b) return a.id < b.id end)
-  return kept
+  return lists.sort(lists.filtered(list, function(device) return device.id end), "id")
 end
 
 

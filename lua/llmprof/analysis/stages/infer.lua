@@ -61,17 +61,6 @@ local function rhythms_of(frame, keys)
 end
 
 
--- The operations of the process and device that do most.
-local function busiest(frame)
-  local most
-  for _, row in ipairs(frame:group { by = { "pid", "device" } }) do
-    if not most or row.count > most.count then most = row end
-  end
-  if not most then return nil end
-  return check(frame:where { pid = most.pid or false, device = most.device or false })
-end
-
-
 -- Does this kernel pick tokens?
 local function picks_tokens(name)
   local lower = name:lower()
@@ -81,14 +70,7 @@ end
 
 
 local function most_regular(list)
-  local best
-  for _, rhythm in ipairs(list) do
-    if not best or rhythm.distances > best.distances
-      or (rhythm.distances == best.distances and rhythm.spread < best.spread) then
-      best = rhythm
-    end
-  end
-  return best
+  return lists.sort(lists.first(list), "-distances", "spread", "row")[1]
 end
 
 
@@ -111,7 +93,7 @@ end
 -- { frame, keys, rhythm, name, named, edge (of the anchor: where a step begins),
 -- least (operations of a step) }, or nil.
 local function kernel_anchor(trace)
-  local frame = busiest(check(trace:frame "kernels"))
+  local frame = layers.busiest(check(trace:frame "kernels"))
   if not frame then return nil end
   local named, rhythms = {}, rhythms_of(frame, KERNEL_KEYS)
   for _, rhythm in ipairs(rhythms) do
@@ -127,7 +109,7 @@ end
 
 -- The same where CUDA graphs were traced as one operation each.
 local function graph_anchor(trace)
-  local frame = busiest(check(trace:frame "gpu"))
+  local frame = layers.busiest(check(trace:frame "gpu"))
   if not frame then return nil end
   local graphs = lists.filtered(rhythms_of(frame, GRAPH_KEYS), function(rhythm)
     return frame:get(rhythm.row, "kind") == "graph"

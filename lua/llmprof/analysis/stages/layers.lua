@@ -32,16 +32,17 @@ local check = errors.check
 
 -- ---- how many ----
 
-local by_duration = lists.by(function(group) return -group.duration.total end, "name")
+-- The longest of the groups of kernels that are wanted, by their names.
+local function longest(groups, wanted)
+  return lists.sort(lists.filtered(groups, function(group)
+    return group.name and wanted(group)
+  end), function(group) return -group.duration.total end, "name")[1]
+end
 
 
 -- The group of kernels that does most of a step's attention, nil without any.
 local function attention_of(groups, classify)
-  local list = lists.filtered(groups, function(group)
-    return group.name and classify(group.name) == "attention"
-  end)
-  table.sort(list, by_duration)
-  return list[1]
+  return longest(groups, function(group) return classify(group.name) == "attention" end)
 end
 
 
@@ -75,16 +76,6 @@ local function usual_count(groups)
 end
 
 
--- The longest kernel that comes so often; of those without a name there may be any number.
-local function longest_of(groups, count)
-  local list = lists.filtered(groups, function(group)
-    return group.count == count and group.name
-  end)
-  table.sort(list, by_duration)
-  return list[1]
-end
-
-
 local function within(frame, step)
   return check(frame:where { { "start", ">=", step.start }, { "start", "<", step.stop } })
 end
@@ -100,7 +91,8 @@ function layers.of_kernels(frame)
   local groups = frame:group { by = layers.KEYS, total = { "duration" } }
   local count, share = usual_count(groups)
   local attention = attention_of(groups, classify)
-  local group = attention or (count and longest_of(groups, count))
+  local group = attention
+    or count and longest(groups, function(one) return one.count == count end)
   if not group then return nil end
   local ends = group.name and classify(group.name) == categories.COMMUNICATION
   return { count = group.count, named = attention ~= nil, share = share, group = group,
@@ -158,8 +150,7 @@ local function edges_in(view, made)
   for _, key in ipairs(layers.KEYS) do wanted[key] = made.group[key] end
   local found, edges = check(view:where(wanted)), {}
   for row = 1, #found do edges[row] = found:get(row, made.edge) end
-  table.sort(edges)
-  return edges
+  return lists.sort(edges)
 end
 
 
@@ -170,7 +161,7 @@ local function module_spans(view, made)
   for _, group in ipairs(own:group { by = { "layer" }, union = true }) do
     list[#list + 1] = { start = group.first, stop = group.last, index = group.layer }
   end
-  table.sort(list, function(a, b) return a.start < b.start end)
+  lists.sort(list, "start")
   for i = 1, #list - 1 do list[i].stop = list[i + 1].start end
   return #list == made.count and list or {}
 end
@@ -257,13 +248,9 @@ end
 local function between(places)
   local gaps = {}
   for i = 2, #places do gaps[i - 1] = { first = places[i - 1] + 1, last = places[i] } end
-  table.sort(gaps, function(a, b)
-    local left, right = a.last - a.first, b.last - b.first
-    if left ~= right then return left < right end
-    return a.first < b.first
-  end)
+  lists.sort(gaps, function(gap) return gap.last - gap.first end, "first")
   if #gaps > 1 then gaps[#gaps] = nil end
-  table.sort(gaps, function(a, b) return a.first < b.first end)
+  lists.sort(gaps, "first")
   gaps.count = #places
   return gaps
 end
@@ -325,13 +312,10 @@ end
 
 -- ---- of a trace ----
 
--- The kernels, or all operations, of the process and GPU that ran most of them.
-local function busiest(trace, of)
-  local kernels, most = check(trace:frame(of or "kernels")), nil
-  for _, row in ipairs(kernels:group { by = { "pid", "device" } }) do
-    if not most or row.count > most.count then most = row end
-  end
-  return most and check(kernels:where { pid = most.pid or false, device = most.device or false })
+-- The operations of the process and GPU that ran most of them; nil without any.
+function layers.busiest(frame)
+  local most = lists.largest(frame:group { by = { "pid", "device" } }, "count")
+  return most and check(frame:where { pid = most.pid or false, device = most.device or false })
 end
 
 
@@ -354,7 +338,7 @@ function layers.finder(trace, found)
       return step.start < window.last and step.stop > window.first
     end)
     if #seen == 0 then return {} end
-    kernels = kernels or busiest(trace)
+    kernels = kernels or layers.busiest(check(trace:frame "kernels"))
     made = made or kernels and layers.of_step(kernels, known[(#known + 1) // 2])
     return layers.spans(kernels, seen, made)
   end
@@ -363,10 +347,10 @@ end
 
 function layers.run(state)
   local known = decode_steps(state.found)
-  local frame = #known > 0 and busiest(state.trace)
+  local frame = #known > 0 and layers.busiest(check(state.trace:frame "kernels"))
   local made = frame and layers.describe(frame, known)
   if made and made.named then
-    made.networks = layers.networks(busiest(state.trace, "gpu"), known)
+    made.networks = layers.networks(layers.busiest(check(state.trace:frame "gpu")), known)
   end
   for _, kernel in ipairs(made and made.kernel and state.kernels or {}) do
     if kernel.name == made.kernel then made.kernel = kernel.label end

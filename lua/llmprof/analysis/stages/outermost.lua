@@ -198,14 +198,13 @@ local function programs_of(trace)
       tuned[#tuned + 1] = row.tag
     elseif module then
       local key = module .. " " .. program
-      local made = by_key[key] or { key = key, module = module, tags = {}, first = row.start.min }
-      if not by_key[key] then by_key[key], list[#list + 1] = made, made end
+      local made = lists.entry(list, by_key, key,
+        { key = key, module = module, tags = {}, first = row.start.min })
       made.tags[#made.tags + 1] = row.tag
       made.first = math.min(made.first, row.start.min)
     end
   end
-  table.sort(list, lists.by("first", "key"))
-  return list, tuned
+  return lists.sort(list, "first", "key"), tuned
 end
 
 
@@ -361,9 +360,8 @@ function outermost.stages(trace)
   if #tags > MOST_STAGES then return {} end
   if domain then tags = without_cut(ranges, tags, domain.name ~= "" and domain.name or nil) end
   if #tags == 0 then return xla_stages(trace) end
-  table.sort(tags, lists.by("first", "tag"))
   local declared = {}
-  for i, entry in ipairs(tags) do
+  for i, entry in ipairs(lists.sort(tags, "first", "tag")) do
     declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
       domain.name ~= "" and domain.name or nil) }
   end
@@ -407,8 +405,7 @@ local function tags_of(trace, declared)
       list[#list + 1] = { tag = row.tag, ns = row.duration.total }
     end
   end
-  table.sort(list, lists.by("-ns", "tag"))
-  return table.move(list, 1, math.min(#list, LOOKED_AT), 1, {})
+  return lists.first(lists.sort(list, "-ns", "tag"), LOOKED_AT)
 end
 
 
@@ -431,12 +428,8 @@ function outermost.unmatched(trace, declared)
     local share = inside and inside.duration.total / all.duration.total or 0
     if share >= WORTH then list[#list + 1] = { tag = entry.tag, share = share, place = i } end
   end
-  local function percent(entry) return math.floor(entry.share * 100 + 0.5) end
-  table.sort(list, function(a, b)
-    if percent(a) ~= percent(b) then return percent(a) > percent(b) end
-    return a.place < b.place
-  end)
-  return table.move(list, 1, math.min(#list, MOST_TOLD), 1, {})
+  local function percent(entry) return -math.floor(entry.share * 100 + 0.5) end
+  return lists.first(lists.sort(list, percent, "place"), MOST_TOLD)
 end
 
 

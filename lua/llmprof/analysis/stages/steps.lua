@@ -46,8 +46,7 @@ local function ranges_named(trace, names)
       by_range[row.range], list[#list + 1] = step, step
     end
   end
-  table.sort(list, function(a, b) return a.host_start < b.host_start end)
-  return list
+  return lists.sort(list, "host_start")
 end
 
 
@@ -108,7 +107,7 @@ function steps.within(frame, instances)
       stop = instance.host_stop or instance.stop, pid = instance.pid,
       thread = instance.thread }
   end
-  table.sort(list, function(a, b) return a.start < b.start end)
+  lists.sort(list, "start")
   local key = list[1] and list[1].pid and "pid" or nil
   if threads_overlap(list) then
     rows.add_threads(frame, "pid", "tid")

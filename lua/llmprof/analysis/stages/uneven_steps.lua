@@ -2,6 +2,8 @@
 -- a few that take many times as long. What runs besides the model makes them (a collection of
 -- garbage, a log line, a cache that grows, another program, a kernel that is compiled at its
 -- first use), and a mean hides them.
+local lists = require "llmprof.tables.lists"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 
@@ -104,15 +106,9 @@ end
 
 -- The slowest at about one distance, as many as there are, where other steps shift them.
 local function spaced(excess)
-  local slowest = {}
-  for place in pairs(excess) do slowest[#slowest + 1] = place end
-  table.sort(slowest, function(a, b)
-    if excess[a] ~= excess[b] then return excess[a] > excess[b] end
-    return a < b
-  end)
+  local slowest = lists.stable(sorted_keys(excess), function(place) return -excess[place] end)
   for count = math.min(#slowest, MOST_EVERY), LEAST_SLOW + 1, -1 do
-    local places = table.move(slowest, 1, count, 1, {})
-    table.sort(places)
+    local places = lists.sort(lists.first(slowest, count))
     local every = distance_of(places)
     if every then return places, every end
   end
@@ -151,11 +147,9 @@ end
 
 -- Those that take many times as long, in order; nil without.
 local function few(excess, median)
-  local places = {}
-  for place, ns in pairs(excess) do
-    if ns >= (MANY_TIMES - 1) * median then places[#places + 1] = place end
-  end
-  table.sort(places)
+  local places = lists.filtered(sorted_keys(excess), function(place)
+    return excess[place] >= (MANY_TIMES - 1) * median
+  end)
   return #places > 0 and places or nil
 end
 

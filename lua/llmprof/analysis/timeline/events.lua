@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local layers = require "llmprof.analysis.stages.layers"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local hardware = require "llmprof.model.hardware"
 local operators = require "llmprof.analysis.kernels.operators"
 local pack = require "llmprof.pack"
@@ -28,21 +29,13 @@ local function repeats_of(found)
   local list, by_rep = {}, {}
   for _, instance in ipairs(found.instances) do
     if instance.used and not instance.parent then
-      local interval = by_rep[instance.rep]
-      if not interval then
-        interval = { first = math.huge, last = -math.huge }
-        by_rep[instance.rep], list[#list + 1] = interval, interval
-      end
+      local interval = lists.entry(list, by_rep, instance.rep,
+        { first = math.huge, last = -math.huge })
       interval.first = math.min(interval.first, instance.host_start or instance.start)
       interval.last = math.max(interval.last, instance.stop)
     end
   end
-  table.sort(list, function(a, b)
-    local left, right = a.last - a.first, b.last - b.first
-    if left ~= right then return left < right end
-    return a.first < b.first
-  end)
-  return list
+  return lists.sort(list, function(one) return one.last - one.first end, "first")
 end
 
 

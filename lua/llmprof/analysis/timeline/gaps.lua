@@ -28,21 +28,14 @@ local function intervals_of(found, counted)
   for _, instance in ipairs(found.instances) do
     if (instance.used or not counted) and not instance.parent then
       local key = ("%d/%d"):format(instance.rank or -1, instance.rep or 1)
-      local interval = by_key[key]
-      if not interval then
-        interval = { start = instance.start, stop = instance.stop, rank = instance.rank,
-          pid = instance.pid, rep = instance.rep }
-        by_key[key], list[#list + 1] = interval, interval
-      end
+      local interval = lists.entry(list, by_key, key, { start = instance.start,
+        stop = instance.stop, rank = instance.rank, pid = instance.pid, rep = instance.rep })
       interval.start = math.min(interval.start, instance.start)
       interval.stop = math.max(interval.stop, instance.stop)
     end
   end
   return list
 end
-
-
-local longer = lists.by("-ns", "start")
 
 
 -- What a gap has to be longer than to be told.
@@ -60,7 +53,7 @@ local function add_longest(list, busy, interval)
   for i, start in ipairs(starts) do
     list[#list + 1] = { start = start, stop = stops[i], ns = stops[i] - start, interval = interval }
   end
-  table.sort(list, longer)
+  lists.sort(list, "-ns", "start")
   for i = #list, gaps.MOST + 1, -1 do list[i] = nil end
 end
 
@@ -86,8 +79,7 @@ local function cuts_of(own, busy, intervals)
       cuts[#cuts + 1], cuts[#cuts + 2] = interval.start, interval.stop
     end
   end
-  table.sort(cuts)
-  return cuts
+  return lists.sort(cuts)
 end
 
 

@@ -7,6 +7,8 @@ local errors = require "llmprof.process.errors"
 local trace_file = require "llmprof.trace.file"
 local invariants = require "llmprof.analysis.timeline.invariants"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
 
 local integrity = { where = { "trace" },
@@ -233,8 +235,7 @@ local function idle_stages(state)
   for name, count in pairs(counts) do
     if count == 0 then names[#names + 1] = name end
   end
-  table.sort(names)
-  return names
+  return lists.sort(names)
 end
 
 
@@ -279,12 +280,9 @@ integrity.INFLATED = 0.2
 
 local function inflation(state)
   if not state.overhead then return nil end
-  local worst
-  for _, stage in ipairs(state.overhead.stages) do
-    if stage.certain ~= false and (not worst or stage.inflation > worst.inflation) then
-      worst = stage
-    end
-  end
+  local worst = lists.largest(state.overhead.stages, function(stage)
+    return stage.certain ~= false and stage.inflation
+  end)
   if not worst or worst.inflation < integrity.INFLATED then return nil end
   return { level = "warning", text = ("%s is %s slower under the profiler than without it"):format(
     worst.name, percent(worst.inflation)), fix = "trace less (nsys=light); times are those of the "
@@ -313,13 +311,10 @@ local function throttle(state)
     return { level = "ok", text = ("clocks were held down in none of %d samples")
       :format(#state.samples) }
   end
-  local names = {}
-  for reason in pairs(reasons) do names[#names + 1] = reason end
-  table.sort(names)
   local share = slowed / #state.samples
   return { level = share > THROTTLE_WARNING and "warning" or "ok",
     text = ("clocks were held down in %s of %d samples (%s)"):format(percent(share),
-      #state.samples, table.concat(names, ", ")),
+      #state.samples, table.concat(sorted_keys(reasons), ", ")),
     fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" }
 end
 

@@ -3,6 +3,7 @@
 local collectives = require "llmprof.collectives"
 local errors = require "llmprof.process.errors"
 local layers = require "llmprof.analysis.stages.layers"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
@@ -105,13 +106,8 @@ end
 
 -- Kinds of steps that are alike, decode first, then those with most steps.
 local function kinds_of(known)
-  local list = known.frame:group { by = KIND }
-  table.sort(list, function(a, b)
-    local left, right = is_decode(a), is_decode(b)
-    if left ~= right then return left end
-    return a.count > b.count
-  end)
-  return list
+  return lists.sort(known.frame:group { by = KIND },
+    function(kind) return is_decode(kind) and 0 or 1 end, "-count")
 end
 
 
@@ -189,13 +185,9 @@ local function main_list(made)
     local ops = check(with_modules(made):select { "torch_module", "duration" })
     rows.extend(ops, { "torch_module" }, { { name = "list", type = "string",
       get = function(key) return (range_name.layer_of(key.torch_module)) end } })
-    local most = -1
-    made.list = false
-    for _, group in ipairs(ops:group { by = { "list" }, total = { "duration" } }) do
-      if group.list and group.duration.total > most then
-        made.list, most = group.list, group.duration.total
-      end
-    end
+    local most = lists.largest(ops:group { by = { "list" }, total = { "duration" } },
+      function(group) return group.list and group.duration.total end)
+    made.list = most and most.list or false
   end
   return made.list
 end

@@ -1,6 +1,7 @@
 -- Memory copies by the stage that launched them, direction and kind of host memory.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local stages = require "llmprof.analysis.stages.find"
 
 local transfers = { where = { "trace" }, reads = { "found" },
@@ -10,10 +11,7 @@ local transfers = { where = { "trace" }, reads = { "found" },
 -- The copies of the used repeats. Their columns are made for copies and sets alone, which
 -- are few beside the kernels.
 local function copies_of(trace, found)
-  local frame = errors.check(trace:frame "transfers")
-  if found.whole then return frame:where { kind = "copy" } end
-  stages.label(trace, frame, found)
-  return frame:where { kind = "copy", stage_range = stages.used_ranges(found) }
+  return stages.used(trace, errors.check(trace:frame "transfers"), found):where { kind = "copy" }
 end
 
 
@@ -27,21 +25,9 @@ end
 -- The sum that copies belong to, made for the first of them.
 local function entry_for(sums, list, stage, group)
   local direction, pageable = group.direction or "other", is_pageable(group)
-  local key = ("%s/%s/%s"):format(stage, direction, tostring(pageable))
-  if not sums[key] then
-    sums[key] = { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
-      gpu_time_ns = 0 }
-    list[#list + 1] = sums[key]
-  end
-  return sums[key]
-end
-
-
-local function by_time(a, b)
-  if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
-  local left, right = a.stage .. a.direction, b.stage .. b.direction
-  if left ~= right then return left < right end
-  return tostring(a.pageable) < tostring(b.pageable)
+  return lists.entry(list, sums, ("%s/%s/%s"):format(stage, direction, tostring(pageable)),
+    { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
+      gpu_time_ns = 0 })
 end
 
 
@@ -62,8 +48,8 @@ function transfers.list(trace, found)
       entry.gpu_time_ns = entry.gpu_time_ns + (group.duration.total or 0)
     end
   end
-  table.sort(list, by_time)
-  return list
+  return lists.sort(list, "-gpu_time_ns", "stage", "direction",
+    function(one) return tostring(one.pageable) end)
 end
 
 

@@ -187,8 +187,7 @@ local function tensor_metrics(available)
       list[#list + 1] = name .. ".sum.peak_sustained"
     end
   end
-  table.sort(list)
-  return list
+  return lists.sort(list)
 end
 
 

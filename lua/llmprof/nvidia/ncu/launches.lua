@@ -11,6 +11,7 @@ local errors = require "llmprof.process.errors"
 local figures = require "llmprof.nvidia.ncu.figures"
 local formula = require "llmprof.nvidia.ncu.formula"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local ncu_page = require "llmprof.ncu"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local spool = require "llmprof.spool"
@@ -133,11 +134,8 @@ end
 function launches.rows(classes)
   if #classes == 1 then return classes[1].rows end
   local list = {}
-  for _, class in ipairs(classes) do
-    table.move(class.rows, 1, #class.rows, #list + 1, list)
-  end
-  table.sort(list)
-  return list
+  for _, class in ipairs(classes) do lists.add(list, class.rows) end
+  return lists.sort(list)
 end
 
 
@@ -330,8 +328,7 @@ local function range_rows(self)
       list[#list + 1] = { row = row, class = class }
     end
   end
-  table.sort(list, function(a, b) return a.row < b.row end)
-  return list
+  return lists.sort(list, "row")
 end
 
 
