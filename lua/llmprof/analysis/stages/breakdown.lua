@@ -325,25 +325,25 @@ end
 
 -- ---- together ----
 
--- Add categories, waiting, waits, api, launch_delay and, where steps are known, slow_steps and
+-- What the CPU did is not known without any call. Add categories, waiting, waits, api, launch_delay and, where steps are known, slow_steps and
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, view = used_instances(found), kernels_of(trace, found)
   local delays = launch_delays(view, found)
-  local split = waiting.classifier(trace, found)
-  local alone, has_calls = transfers.alone(found), #errors.check(trace:frame "api") > 0
+  local has_calls = #check(trace:frame "api") > 0
+  local split, alone = has_calls and waiting.classifier(trace, found), transfers.alone(found)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
       local declared = lists.find(found.declared, "name", stage.name)
       local with_steps = steps.of(found, declared)
-      stage.between_steps = steps.between(with_steps, split)
+      stage.between_steps = split and steps.between(with_steps, split) or nil
       stage.other_stream = neighbours.stream(trace, declared.step, with_steps)
       local launched = found.whole and view or check(view:where { stage = stage.name })
       stage.collectives = breakdown.collectives(launched, #own)
       stage.other_program = neighbours.program(launched, #own)
       stage.slow_steps = uneven_steps.of(found, stage.name, split)
-      stage.waiting = has_calls and mean_waiting(split, own) or nil
+      stage.waiting = split and mean_waiting(split, own) or nil
       stage.host_copies_alone_ns = alone(own)
     end
   end
@@ -352,8 +352,8 @@ function breakdown.add(list, trace, found, kernels)
     local own = instances[stage.name]
     if own then
       stage.categories = category_rows(kernels, stage.name, own)
-      stage.waits = waits_in(own)
-      stage.api = mean_api(api, own)
+      stage.waits = has_calls and waits_in(own) or nil
+      stage.api = has_calls and mean_api(api, own) or nil
       stage.launch_delay = delays[stage.name]
     end
   end

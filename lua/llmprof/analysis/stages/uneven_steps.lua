@@ -271,7 +271,7 @@ end
 -- { count, of, every, groups, first (its place, from 1), excess_ns, total_ns, usual_ns, where
 -- ("before", "inside" or nil), part (of PARTS) } of the slow steps of a stage; nil where no
 -- pattern is in them. found: of llmprof.analysis.stages.find; split: a classifier of
--- llmprof.analysis.stages.idle_causes.
+-- llmprof.analysis.stages.idle_causes; without one `part` is not known.
 function uneven_steps.of(found, name, split)
   local items, lengths = items_of(found, name), {}
   for i, item in ipairs(items) do lengths[i] = item.step.stop - item.step.start end
@@ -281,7 +281,7 @@ function uneven_steps.of(found, name, split)
   local where, longer = place_of(slow, others, made.excess_ns)
   return { count = #slow, of = #items, every = made.every, groups = made.groups,
     first = made.places[1], excess_ns = longer or made.excess_ns, total_ns = made.total_ns,
-    usual_ns = made.usual_ns, part = longest_part(found, split, slow, others),
+    usual_ns = made.usual_ns, part = split and longest_part(found, split, slow, others) or nil,
     where = where }
 end
 

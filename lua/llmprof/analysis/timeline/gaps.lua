@@ -188,9 +188,9 @@ local function record(given, gap, own)
     ended_by = shown_name(after, given.label) }
   if given.lines then add_lines(made, before, after) end
   if given.samples then add_samples(made, given.trace, given.samples, gap) end
-  for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.interval.pid)) do
-    made[class .. "_ns"] = ns
-  end
+  local classes = #given.api > 0
+    and given.split({ start = gap.start, stop = gap.stop }, gap.interval.pid) or {}
+  for class, ns in pairs(classes) do made[class .. "_ns"] = ns end
   return made
 end
 

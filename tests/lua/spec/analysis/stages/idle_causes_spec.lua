@@ -1,4 +1,5 @@
 -- What the CPU is not held to account for: idle time within replays of CUDA graphs.
+local breakdown = require "llmprof.analysis.stages.breakdown"
 local find = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 local summary = require "llmprof.analysis.stages.summary"
@@ -33,6 +34,17 @@ describe("idle time", function()
 
   it("is the CPU's where no graph is replayed", function()
     assert.is_nil(split_of((REPLAYS:gsub("cudaGraphLaunch", "cudaLaunchKernel"))).graph)
+  end)
+
+  it("is nobody's where no call was recorded", function()
+    local trace = timeline.of "kernel 10 40 a\nkernel 60 90 a\n"
+    local found = find.find(trace, { { name = "decode" } }, "no")
+    local list = summary.list(found, { found = found })
+    breakdown.add(list, trace, found, {})
+    assert.equal(20, list[1].gpu_idle_ns)
+    for _, field in ipairs { "waiting", "waits", "api", "between_steps" } do
+      assert.is_nil(list[1][field])
+    end
   end)
 
   it("within replays makes no stage launch-bound", function()
