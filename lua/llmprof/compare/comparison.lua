@@ -267,38 +267,47 @@ local function where_rows(stages, before, after)
 end
 
 
--- ---- lines of the program ----
+-- ---- lines of the program, modules of the model ----
 
-local function has_lines(side)
-  for _, run in ipairs(side.runs) do
-    if run.results.lines then return true end
-  end
-  return false
-end
-
-
--- Lines of stages that are `wanted`, a set: list of { line, key, gpu_ns, idle_ns }, means of the
--- runs that have lines, per instance of the stage; and by key.
-local function lines_of(side, wanted)
+-- What runs say of lines or modules, means of those that say it, per instance of the stage: list of
+-- { row, key, gpu_ns, idle_ns } and the same by key; nil without. list_of: of results; field: the
+-- GPU's time; wanted: names of stages, a set.
+local function means_of(side, wanted, list_of, field, key_of)
   local list, by_key, runs = {}, {}, 0
   for _, run in ipairs(side.runs) do
-    runs = runs + (run.results.lines and 1 or 0)
-    for _, line in ipairs(run.results.lines and run.results.lines.rows or {}) do
-      local stage = metrics.stage(run, line.stage)
-      local key = keys.tuple(line.stage, line.line, line["function"])
-      if wanted[line.stage] and stage and stage.wall then
+    local rows = list_of(run.results)
+    runs = runs + (rows and 1 or 0)
+    for _, row in ipairs(rows or {}) do
+      local stage = metrics.stage(run, row.stage)
+      if wanted[row.stage] and stage and stage.wall and row[field] then
+        local key = key_of(row)
         local one = by_key[key]
         if not one then
-          one = { line = line, key = key, gpu_ns = 0, idle_ns = 0 }
+          one = { row = row, key = key, gpu_ns = 0, idle_ns = 0 }
           by_key[key], list[#list + 1] = one, one
         end
-        one.gpu_ns = one.gpu_ns + line.gpu_ns / stage.wall.count
-        one.idle_ns = one.idle_ns + (line.idle_ns or 0) / stage.wall.count
+        one.gpu_ns = one.gpu_ns + row[field] / stage.wall.count
+        one.idle_ns = one.idle_ns + (row.idle_ns or 0) / stage.wall.count
       end
     end
   end
   for _, one in ipairs(list) do one.gpu_ns, one.idle_ns = one.gpu_ns / runs, one.idle_ns / runs end
-  return list, by_key
+  return runs > 0 and list or nil, by_key
+end
+
+
+-- Rows of both lists, make(old, new) each; matched: by key of an old one the new one.
+local function paired(old, new, matched, make)
+  local taken, rows = {}, {}
+  for i, one in ipairs(old) do
+    local same = matched[one.key]
+    if same then taken[same.key] = true end
+    rows[i] = make(one, same)
+  end
+  for _, one in ipairs(new) do
+    if not taken[one.key] then rows[#rows + 1] = make(nil, one) end
+  end
+  return rows
 end
 
 
@@ -313,8 +322,7 @@ local function match_lines(old, new, old_by_key, new_by_key)
         matched[one.key] = same
       elseif not same then
         -- without its number, which moves as code around it changes
-        local key = keys.tuple(one.line.stage, one.line.line:gsub(":%d+$", ""),
-          one.line["function"])
+        local key = keys.tuple(one.row.stage, one.row.line:gsub(":%d+$", ""), one.row["function"])
         left[key] = left[key] or { {}, {} }
         table.insert(left[key][i], one)
       end
@@ -328,69 +336,45 @@ end
 
 
 local function line_row(old, new)
-  local line = (new or old).line
+  local line = (new or old).row
   return { stage = line.stage, line = line.line, ["function"] = line["function"],
     module = line.module, before_ns = old and old.gpu_ns, after_ns = new and new.gpu_ns,
     difference_ns = (new and new.gpu_ns or 0) - (old and old.gpu_ns or 0),
     idle_ns = (new and new.idle_ns or 0) - (old and old.idle_ns or 0),
-    was = old and new and old.line.line ~= line.line and old.line.line or nil }
+    was = old and new and old.row.line ~= line.line and old.row.line or nil }
 end
 
 
 -- What changed by line of the program, the largest first; nil unless both sides have stacks.
 local function line_rows(before, after, wanted)
-  if not (has_lines(before) and has_lines(after)) then return nil end
-  local old, old_by_key = lines_of(before, wanted)
-  local new, new_by_key = lines_of(after, wanted)
-  local matched, taken, rows = match_lines(old, new, old_by_key, new_by_key), {}, {}
-  for i, one in ipairs(old) do
-    local same = matched[one.key]
-    if same then taken[same.key] = true end
-    rows[i] = line_row(one, same)
-  end
-  for _, one in ipairs(new) do
-    if not taken[one.key] then rows[#rows + 1] = line_row(nil, one) end
-  end
+  local function lines(results) return results.lines and results.lines.rows end
+  local function key_of(line) return keys.tuple(line.stage, line.line, line["function"]) end
+  local old, old_by_key = means_of(before, wanted, lines, "gpu_ns", key_of)
+  local new, new_by_key = means_of(after, wanted, lines, "gpu_ns", key_of)
+  if not (old and new) then return nil end
+  local rows = paired(old, new, match_lines(old, new, old_by_key, new_by_key), line_row)
   return verdict.by_change(rows, function(row)
     return row.stage .. row.line .. (row["function"] or "")
   end)
 end
 
 
--- GPU time by torch module, itself, means of the runs that have modules, per instance of the
--- stage: by key { stage, name, ns }; nil without.
-local function modules_of(side, wanted)
-  local by_key, runs = {}, 0
-  for _, run in ipairs(side.runs) do
-    local list = run.results.modules and run.results.modules.modules or {}
-    runs = runs + (#list > 0 and 1 or 0)
-    for _, module in ipairs(list) do
-      local stage = metrics.stage(run, module.stage)
-      local ns = module.gpu_self_ns
-      if wanted[module.stage] and stage and stage.wall and ns then
-        local key = keys.tuple(module.stage, module.name)
-        by_key[key] = by_key[key] or { stage = module.stage, name = module.name, ns = 0 }
-        by_key[key].ns = by_key[key].ns + ns / stage.wall.count
-      end
-    end
-  end
-  for _, one in pairs(by_key) do one.ns = one.ns / runs end
-  return runs > 0 and by_key or nil
-end
-
-
--- What changed by module of the model; nil unless both sides name modules.
+-- What changed by torch module, itself; nil unless both sides name modules.
 local function module_rows(before, after, wanted)
-  local old, new = modules_of(before, wanted), modules_of(after, wanted)
-  if not (old and new) then return nil end
-  local rows = {}
-  local function add(key, one)
-    local was, is = old[key] and old[key].ns, new[key] and new[key].ns
-    rows[#rows + 1] = { stage = one.stage, name = one.name, before_ns = was, after_ns = is,
-      difference_ns = (is or 0) - (was or 0) }
+  local function modules(results)
+    local list = results.modules and results.modules.modules or {}
+    return #list > 0 and list or nil
   end
-  for key, one in pairs(old) do add(key, one) end
-  for key, one in pairs(new) do if not old[key] then add(key, one) end end
+  local function key_of(module) return keys.tuple(module.stage, module.name) end
+  local old = means_of(before, wanted, modules, "gpu_self_ns", key_of)
+  local new, new_by_key = means_of(after, wanted, modules, "gpu_self_ns", key_of)
+  if not (old and new) then return nil end
+  local rows = paired(old, new, new_by_key, function(was, is)
+    local module = (is or was).row
+    return { stage = module.stage, name = module.name, before_ns = was and was.gpu_ns,
+      after_ns = is and is.gpu_ns, difference_ns = (is and is.gpu_ns or 0)
+        - (was and was.gpu_ns or 0) }
+  end)
   return verdict.by_change(rows, function(row) return row.stage .. row.name end)
 end
 
