@@ -28,7 +28,7 @@ local function receive(own, from, patience)
   if not ok and not message.bug then error(message, 0) end -- memory ran out, or a signal came
   if not ok or type(message) ~= "table" or message.llmprof ~= version.version then
     errors.raise("failed", ("what process %d sent cannot be read"):format(from),
-      { hint = "let all processes be of the same llmprof" })
+      { hint = "start the same llmprof in all processes" })
   end
   return message.what
 end

@@ -40,7 +40,7 @@ end
 -- (llmprof.analysis.stages.outermost).
 local function recipe_of(path, stages)
   local made = recipe.recipe { name = name_of(path), stages = stages,
-    workload = function() return recipe.fail "a trace is no program that could be run" end }
+    workload = function() return recipe.fail "a trace cannot be run" end }
   made.file, made.called, made.unwritten = "report", "report", not stages
   return made
 end
@@ -140,7 +140,7 @@ end
 function reports.of(paths)
   local folder = folder_of_cache()
   if not folder then
-    errors.raise("usage", ("%s: there is no home to keep its report in"):format(paths[1]),
+    errors.raise("usage", paths[1] .. ": HOME is not set, so its report has no place",
       { hint = "llmprof report --out DIR writes it where you say" })
   end
   local dir = folder .. "/" .. key_of(paths)

@@ -405,7 +405,8 @@ local function compile(nvcc, source, program)
   fs.remove_tree(folder)
   if not done then
     errors.raise("failed", "nvcc cannot compile " .. source,
-      { detail = output or result, hint = "is the toolkit whole, and as new as the driver?" })
+      { detail = output or result,
+        hint = "check that the CUDA Toolkit is complete and fits the driver" })
   end
 end
 

@@ -46,7 +46,7 @@ local actions = {
   end },
   use = { "NAME", function(given, words)
     baselines.use(words[1], given.root)
-    out.write(("%s is what runs are compared with\n"):format(words[1]))
+    out.write(("%s is what single runs are now compared with\n"):format(words[1]))
   end },
   remove = { "NAME", function(given, words)
     baselines.remove(words[1], given.root)

@@ -114,7 +114,8 @@ local function is_meant(given, amount)
   elseif given.yes then
     return true
   elseif not sys.isatty(0) then
-    errors.raise("usage", "nobody is there to ask", { hint = "llmprof clean --yes does not ask" })
+    errors.raise("usage", "there is no terminal to ask on",
+      { hint = "llmprof clean --yes does not ask" })
   end
   out.write("remove ", amount, "? [y/N] ")
   out.flush()

@@ -90,7 +90,7 @@ function automatic.why_nsys(cfg)
   if not found then return why end
   if workload.has_ranks(cfg) then return "there are several ranks" end
   local key = theirs(cfg)
-  if key then return ("%s asks for what the collector has not"):format(key) end
+  if key then return ("the collector does not support %s"):format(key) end
   return lack_of_gpus()
 end
 
