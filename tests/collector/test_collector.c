@@ -43,6 +43,7 @@ typedef struct setting {
   const char *variable, *value;
   unsigned kill_after_us; /* 0: it ends itself */
   bool kill_at_rest;      /* once it is between units */
+  uint64_t quits_after;   /* so many kernels, by a file named in `value` */
   const char *socket;
   bool on_demand; /* it is told neither folder nor plan */
 } setting;
@@ -149,13 +150,15 @@ static void forget(void) {
   out = (outcome){0};
 }
 
-/* Until its spool says that the process is between units. */
-static void await_rest(void) {
+/* Until its spool says that the process is between units, or has so many
+ * kernels. */
+static void await_spool(uint64_t kernels) {
   for (int tries = 0; tries < 10000; tries++) {
     read_spools();
-    bool rests = out.count && strcmp(t->end, "between units") == 0;
+    bool there = out.count && (kernels ? t->kinds[SPOOL_KERNEL] >= kernels
+                                       : strcmp(t->end, "between units") == 0);
     forget();
-    if (rests) return;
+    if (there) return;
     usleep(5000);
   }
 }
@@ -177,7 +180,8 @@ static void run(setting s) {
   make_folder();
   pid_t pid = start(&s, &output);
   if (s.kill_after_us) usleep(s.kill_after_us);
-  if (s.kill_at_rest) await_rest();
+  if (s.kill_at_rest || s.quits_after) await_spool(s.quits_after);
+  if (s.quits_after) fclose(fopen(s.value, "w"));
   if (s.kill_after_us || s.kill_at_rest) kill(pid, SIGKILL);
   read_output(output);
   assert_int_equal(waitpid(pid, &out.status, 0), pid);
@@ -318,7 +322,16 @@ TEST(signal) {
 }
 
 TEST(quick_exit) {
-  run((setting){.how = "quick", .launches = "10", .plan = "flush_s = 0.01\n"});
+  char until[64];
+  snprintf(until, sizeof until, "/tmp/llmprof-quits-%d", (int)getpid());
+  unlink(until);
+  run((setting){.how = "quick",
+                .launches = "10",
+                .plan = "flush_s = 0.01\n",
+                .variable = "VICTIM_QUITS",
+                .value = until,
+                .quits_after = 4 * 12});
+  unlink(until);
   expect_exit(3);
   assert_string_equal(t->end, "");
   assert_int_equal(t->torn, 0);
@@ -408,7 +421,13 @@ typedef struct refusals {
   unsigned others;
 } refusals;
 
-#define KEY "0123456789abcdef0123456789abcdef"
+/* Of this process: others may run the same test. */
+static const char *refusal_key(void) {
+  static char key[33];
+  unsigned half = (unsigned)getpid();
+  snprintf(key, sizeof key, "%016x%016x", half, half);
+  return key;
+}
 
 static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
                          size_t size) {
@@ -417,10 +436,10 @@ static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
   if (!bytes) return true;
   unsigned pid = 0;
   snprintf(line, sizeof line, "%.*s", (int)size, bytes);
-  sscanf(line, KEY " refused pid=%u", &pid);
+  sscanf(line, "%*s refused pid=%u", &pid);
   snprintf(wanted, sizeof wanted,
-           KEY " refused pid=%u uid=%d why=No such file or directory", pid,
-           (int)geteuid());
+           "%s refused pid=%u uid=%d why=No such file or directory",
+           refusal_key(), pid, (int)geteuid());
   r->count += pid > 0 && strcmp(line, wanted) == 0;
   r->others += pid == 0 || strcmp(line, wanted) != 0;
   return true;
@@ -431,10 +450,11 @@ static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
 TEST(refused) {
   llmprof_error err = {0};
   refusals heard = {0};
-  llmprof_listener *l =
-      llmprof_listener_open("@llmprof-0123456789abcdef", &err);
+  char name[64];
+  snprintf(name, sizeof name, "@llmprof-%.16s", refusal_key());
+  llmprof_listener *l = llmprof_listener_open(name, &err);
   assert_non_null(l);
-  setenv("LLMPROF_COLLECTOR_REFUSALS", KEY, 1);
+  setenv("LLMPROF_COLLECTOR_REFUSALS", refusal_key(), 1);
   setenv("VICTIM_UNSEEN", "", 1);
   run((setting){.launches = "10",
                 .threads = "2",
@@ -829,13 +849,13 @@ TEST(stalled) {
   setting s = {.how = "quick",
                .launches = "1",
                .plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
-                                "stall_s = 0.25\nlaunch = _Z4gemmPf|4,1,1\n",
+                                "stall_s = 1\nlaunch = _Z4gemmPf|4,1,1\n",
                .variable = "STANDIN_SLOW_STOP",
-               .value = "1500"};
+               .value = "2500"};
   run(s);
   assert_true(spool_counts_has(t, "stalled"));
   s.plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
-                    "stall_s = 0.25\nlaunch = _Z4gemmPf|8,1,1\n";
+                    "stall_s = 1\nlaunch = _Z4gemmPf|8,1,1\n";
   s.value = "0";
   s.launches = "0";
   run(s);
@@ -1102,12 +1122,14 @@ TEST(file_limits) {
 
 /* ---- the socket ---- */
 
+/* It has its name once it listens. */
 static int listen_at(const char *path) {
   struct sockaddr_un at = {.sun_family = AF_UNIX};
-  snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+  snprintf(at.sun_path, sizeof at.sun_path, "%.90s.new", path);
   int s = socket(AF_UNIX, SOCK_STREAM, 0);
   if (bind(s, (struct sockaddr *)&at, sizeof at) != 0) _exit(1);
   listen(s, 1);
+  if (rename(at.sun_path, path) != 0) _exit(1);
   return s;
 }
 
@@ -1126,7 +1148,7 @@ static void run_beside(void (*listener)(const char *path), setting s) {
   s.socket = socket_path();
   pid_t parent = fork();
   if (parent == 0) listener(s.socket);
-  for (int i = 0; i < 1000 && stat(s.socket, &info) != 0; i++) usleep(1000);
+  for (int i = 0; i < 10000 && stat(s.socket, &info) != 0; i++) usleep(1000);
   run(s);
   waitpid(parent, &status, 0);
   unlink(s.socket);

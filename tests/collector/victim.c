@@ -7,7 +7,8 @@
  * launches. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES: it
  * closes that library, which it never opened. VICTIM_UNSEEN: nothing of it is
  * recorded. VICTIM_UNLOADED: that library is not there in its first two
- * repeats. VICTIM_CLIENT: it becomes a client of that libcupti itself. */
+ * repeats. VICTIM_CLIENT: it becomes a client of that libcupti itself.
+ * VICTIM_QUITS: "quick" ends once there is a file of that name. */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -238,8 +239,12 @@ static void leave_waiting(void) {
 
 static void end_by(const char *how) {
   if (strcmp(how, "quick") == 0) {
-    usleep(400000); /* what is not in the file by then is lost */
-    _exit(3);
+    const char *until = getenv("VICTIM_QUITS");
+    for (int i = 0; i < (until ? 20000 : 1500); i++) {
+      if (until && access(until, F_OK) == 0) break;
+      usleep(1000);
+    }
+    _exit(3); /* what is not in the file by now is lost */
   }
   if (strcmp(how, "term") == 0) raise(SIGTERM);
   if (strcmp(how, "abort") == 0) abort();

@@ -168,11 +168,19 @@ function live.run(settings, env)
 end
 
 
+-- Does the workload hang? It says so before it turns into `sleep`; the shell that it is until
+-- then forgets a signal that comes while its last command runs.
+local function hangs(run)
+  local pid = (fs.read(run.log .. "/pid") or ""):match "%d+"
+  return pid ~= nil and fs.read(("/proc/%s/comm"):format(pid)) == "sleep\n"
+end
+
+
 -- The same, ended with a signal once the workload hangs.
 function live.end_with(signal, settings, env)
   local run, argv, options = prepare(recipe_words(settings), env)
   local process = assert(spawn.start(argv, options))
-  while not fs.stat(run.log .. "/pid") and process:pump(0.05) do end
+  while not hangs(run) and process:pump(0.05) do end
   assert(process:signal(signal))
   return finish(run, assert(process:wait()))
 end
