@@ -94,10 +94,10 @@ function Run:step(name)
 end
 
 
--- Is the process alive whose id the workload left behind?
+-- Is the process alive whose id the workload left behind? Its time may be over before it begins.
 function Run:left_alive()
-  local pid = assert(fs.read(self.log .. "/pid")):match "%d+"
-  local stat = fs.read(("/proc/%s/stat"):format(pid))
+  local pid = (fs.read(self.log .. "/pid") or ""):match "%d+"
+  local stat = pid and fs.read(("/proc/%s/stat"):format(pid))
   return stat ~= nil and not stat:find "%) [ZX] "
 end
 
