@@ -76,6 +76,6 @@ describe("llmprof.fork", function()
 
   it("wants a function", function()
     assert.has_error(function() fork.start(1, "text") end)
-    assert.has_error(function() fork.start(0, print) end)
+    assert.has_error(function() fork.start(-1, print) end)
   end)
 end)
