@@ -257,6 +257,14 @@ class Page(Shown):
         frames = self.frames("#flame-lines-1")
         self.assertEqual(["forward (model.py:5)", "gemm", "</script><svg onload=alert(1)>"],
                          list(frames))
+        self.assertEqual(self.browser.execute_script(
+            "const { colours } = JSON.parse(document.getElementById('data').textContent);"
+            "const probe = document.createElement('i');"
+            "probe.style.color = `var(--${colours.gemm})`;"
+            "document.body.append(probe);"
+            "return getComputedStyle(probe).color"), self.browser.execute_script(
+                "return getComputedStyle(arguments[0].querySelector('rect')).fill",
+                frames["gemm"]))
         frames["gemm"].find_element(By.CSS_SELECTOR, "rect").click()
         self.assertIn("gemm: 6.00 ms, 60.0 %", self.find("#flame-lines-1 .said").text)
         frames["forward (model.py:5)"].find_element(By.CSS_SELECTOR, "rect").click()
@@ -357,6 +365,36 @@ class Timeline(Drawn):
             move = self.find(".moves li").text
             self.assertIn("torch.compile", move)
             self.assertEqual(width == 1400, "gains if" in move)
+
+    def test_a_new_size_is_drawn_at_once(self):
+        """A canvas of a new size is empty: none is on the screen like that."""
+        self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+        self.browser.execute_script(
+            "window.sizes = [];"
+            "const canvas = arguments[0];"
+            "const pen = canvas.getContext('2d');"
+            "const fill = pen.fillRect.bind(pen);"
+            "let painted = canvas.width;"
+            "pen.fillRect = (...box) => { painted = canvas.width; fill(...box); };"
+            "new ResizeObserver(() => window.sizes.push([canvas.width, painted]))"
+            "  .observe(canvas.parentElement);", self.canvas())
+        for width in (1000, 700):
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            WebDriverWait(self.browser, 30).until(
+                lambda _, width=width: self.browser.execute_script(
+                    "return window.sizes.at(-1)[0] <= arguments[0]", width))
+        for size, painted in self.browser.execute_script("return window.sizes"):
+            self.assertEqual(size, painted)
+
+    def test_the_timeline_has_the_categories_of_the_charts(self):
+        names = {entry.text for entry in
+                 self.browser.find_elements(By.CSS_SELECTOR, "#events .legend button")}
+        stages = self.browser.execute_script(
+            "return JSON.parse(document.getElementById('data').textContent)"
+            ".categories.series.map(({ name }) => name)")
+        self.assertIn("memory", names)
+        self.assertLessEqual(set(stages) - {"other", "GPU idle"}, names)
 
     def test_keys_zoom_and_move(self):
         before = self.length()

@@ -33,6 +33,10 @@ test("names keep clear of one another and of the edge", () => {
   const said = names.layout([at("first", 10, 50), at("below", 10, 55), at("far", 10, 80),
     at("edge", 95, 20)], { left: 0, right: 100 }, () => 40);
   assert.deepEqual(said.map(({ text, x }) => [text, x]), [["first", 17], ["far", 17], ["edge", 48]]);
+  const dots = [at("named", 10, 50), at("in the way", 24, 50)];
+  const boxes = [{ of: dots[1].point, x: 21, y: 50, wide: 6 }, { x: 60, y: 80, wide: 30 }];
+  assert.deepEqual(names.layout(dots.slice(0, 1), { left: 0, right: 100 }, () => 30, boxes)
+    .map(({ x, y }) => [x, y]), []);
   assert.equal(names.shorten("x".repeat(31)), `${"x".repeat(20)}…${"x".repeat(8)}`);
 });
 

@@ -446,7 +446,7 @@ function evidence.lines(results, stage, ids)
   end
   if #list == 0 then return nil end
   return evidence.note(evidence.TIMELINE, "launched in %s%s", table.concat(said, "; "),
-    #list > LINES and (" and %d more lines"):format(#list - LINES) or "")
+    #list > LINES and (" and " .. evidence.things(#list - LINES, "more line")) or "")
 end
 
 

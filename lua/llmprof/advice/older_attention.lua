@@ -62,8 +62,8 @@ function rule.examine_stage(results, stage, report)
       .. "allow (vLLM: VLLM_FLASH_ATTN_VERSION=3 or VLLM_ATTENTION_BACKEND)"
       .. evidence.remedy(results, "; no torch.nn.attention.sdpa_kernel that rules these out", ""),
     changes = not stage.steps and changes or nil, -- of one token the cache sets the time
-    assumption = not stage.steps and "of long prompts, newer kernels take 0.6 of FlashAttention "
-      .. "2's time, a third of memory-efficient attention's" or nil,
+    assumption = not stage.steps and "newer kernels take 0.6 of FlashAttention 2's time on long "
+      .. "prompts, a third of memory-efficient attention's" or nil,
     kernels = group.ids, confidence = "medium",
   }
 end

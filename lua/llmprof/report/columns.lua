@@ -199,10 +199,10 @@ columns.stages = {
   data "parent",
 }
 
-columns.summary_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns", "idle_share",
-  "bound")
-table.insert(columns.summary_stages, 3, word("bar", "of all", "of the time of all stages without a "
-  .. "parent, as a bar"))
+columns.summary_stages = pick(columns.stages, "label", "count", "time_ns", "gpu_busy_ns",
+  "idle_share", "bound")
+table.insert(columns.summary_stages, 4, word("bar", "all of them", "of the time of all stages "
+  .. "without a parent, as a bar"))
 
 -- Of the first screen what no stage has is left out.
 columns.digest_stages = {
@@ -296,7 +296,7 @@ columns.gaps = {
   ms("start_ns", "at", 3, "when it began, since the trace did"),
   id("rank", "rank", "whose GPU, where there are several", { optional = true }),
   id("rep", "repeat"), word("stage", "stage"),
-  id("step", "step", "of that stage, from 1"),
+  id("step", "step", "of that stage, from 1 (lanes of ranks count from 0)"),
   id("layer", "layer"),
   word("cpu", "the CPU was in", "the call that took most of it, where one took half; else what "
     .. "kind of call, or none, and its part, with the function that launched what ended it or, "

@@ -103,7 +103,8 @@ local function efficiency_line(results)
         end
       end
       if row.times_floor then
-        figures[#figures + 1] = words.rounded(row.times_floor, 3) .. " times its floor"
+        figures[#figures + 1] = words.rounded(row.times_floor, 3)
+          .. " times as long as the hardware needs"
       end
       said[#said + 1] = ("%s: %s"):format(row.label, table.concat(figures, ", "))
     end
@@ -165,7 +166,9 @@ local shorts = {
   advice = function(results) return findings.in_short(results, MOVES) end,
   aggregates = function(results)
     local said = words.latency(results)
-    return blocks.say(said and said .. "." or words.not_measured(results, "the timeline"))
+    return blocks.say(said and said .. "." or #results.stages > 0
+      and "No TTFT and TPOT: they do not follow from these stages."
+      or words.not_measured(results, "the timeline"))
   end,
   first_token = function(results) return blocks.say(words.first_token(results, true)) end,
   kv_cache = function(results) return blocks.say(words.kv_cache(results, true)) end,

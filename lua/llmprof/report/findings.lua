@@ -1,5 +1,6 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
+local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -158,12 +159,10 @@ local function caution(results)
 end
 
 
--- The first findings as a block of moves, `most` of them, each in short, and the note; said: in
--- its place (optional).
-function findings.moves(results, most, said)
-  local note = most > 0 and caution(results)
+-- The first findings as a block of moves, `most` of them, each in short, and the note.
+function findings.moves(results, most)
   return blocks.join(blocks.moves { list = brief_moves(results, findings.first(results), most),
-    brief = true }, note and said and blocks.note(said) or note)
+    brief = true }, most > 0 and caution(results))
 end
 
 
@@ -173,7 +172,14 @@ function findings.in_short(results, most)
   if #list == 0 then
     return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
   end
-  return findings.moves(results, most, "Gains of one stage share its time: they do not add up.")
+  local said, last = {}, #results.advice.findings
+  if caution(results) then said[1] = "Gains of one stage share its time: they do not add up." end
+  if last > most then
+    said[#said + 1] = ("%s in %s."):format(last == most + 1 and ("Finding %d is"):format(last)
+      or ("Findings %d to %d are"):format(most + 1, last), layout.reports.full)
+  end
+  return blocks.join(blocks.moves { list = brief_moves(results, list, most), brief = true },
+    #said > 0 and blocks.note(table.concat(said, " ")) or nil)
 end
 
 
@@ -292,7 +298,8 @@ function findings.in_plain_words(results)
   local of = (results.repeats or {}).whole_run and "the run" or stage.name
   local waits = words.percent(select(2, overhead.waits_of(results, stage)))
   local python = (results.framework or {}).name == "pytorch"
-  if stage.bound == "ranks" then
+  local between = (results.ranks or {}).verdict
+  if stage.bound == "ranks" or not stage.bound and between and between.kind == "waiting" then
     return ("The GPUs wait for each other in %s."):format(of)
   elseif stage.bound == "communication" then
     return ("The GPUs spend most of %s in collectives."):format(of)

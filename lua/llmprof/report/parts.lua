@@ -41,10 +41,11 @@ function parts.aggregates(results)
   local latency = sections.either("latency", rows.latency(results), nil)
   local length = sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
   return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
-    blocks.chart { name = "tpot", label = "Histogram of the time per output token",
+    latency and blocks.chart { name = "tpot", label = "Histogram of the time per output token",
       data = charts.tpot(results),
       otherwise = "No histogram: results.json has fewer than two times per output token." },
-    sections.either("repeats", rows.repeats(results), "The repeats were not told apart."),
+    latency and sections.either("repeats", rows.repeats(results),
+      "The repeats were not told apart."),
     sections.blocks(results, "running_cost", { note = words.running_cost(results) }))
 end
 
@@ -213,14 +214,32 @@ function parts.trust(results)
 end
 
 
+-- What stacks call kernels by: the label, where all that are called so have the same, and the
+-- category of the one with the most time.
+local function by_short_name(kernels)
+  local known = {}
+  for _, kernel in ipairs(kernels) do
+    local name, label = kernel.short_name or kernel.name, kernel.label or kernel.name
+    local one = known[name]
+    if not one then
+      known[name] = { label = label, category = kernel.category }
+    elseif one.label ~= label then
+      one.label = name
+    end
+  end
+  return known
+end
+
+
 -- The lines of the program, and the stacks of each stage.
 function parts.lines(results, view)
   local made, most = results.lines, view.page and rows.top_n(results) or LINES
-  local list = { note("The innermost line on the stack of each launch that is of no framework, "
-    .. "with what it launched. Kernels of a CUDA graph have the line that put them into it in "
-    .. "llmprof's own recordings, in traces of torch.profiler the one that replayed it.") }
+  local list = { note("For each launch the innermost line on its stack outside of the frameworks. "
+    .. "A kernel of a CUDA graph has the line that captured it in llmprof's own recordings, the "
+    .. "one that replayed it in traces of torch.profiler.") }
   list[2] = view.page and sections.blocks(results, "lines", { most = most, bare = true,
     filter = true }) or sections.table("top_lines", lists.first(rows.lines(results), most))
+  local launched = by_short_name(results.kernels)
   for i, stage in ipairs(made.stages) do
     local function share(ns) return words.percent(ns / math.max(stage.gpu_ns, 1)) end
     list[#list + 1] = { blocks.title(stage.stage), note(("%s of its GPU time has a line, %s%s a "
@@ -228,6 +247,7 @@ function parts.lines(results, view)
       .. "torch.compile generated, "):format(share(stage.generated_ns)) or "",
       share(stage.module_ns))),
       blocks.flame { name = "lines-" .. i, samples = stage.gpu_ns, of = "ns", tree = stage.tree,
+        launched = launched, colours = view.page and charts.colours(results),
         label = ("GPU time of %s: functions of the program, the outermost on top, and what they "
           .. "launched"):format(stage.stage) } }
   end

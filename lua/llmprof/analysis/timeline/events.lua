@@ -58,6 +58,9 @@ end
 
 local kind_names = { copy = "copy", set = "set", graph = "graph" }
 
+-- Of what is no kernel the category, as the stages of the results have it.
+local kind_categories = { copy = "memory", set = "memory", graph = "graph" }
+
 -- What launched an operation: columns of the trace, and the timeline's of the same. A list, as
 -- labels are numbered in its order.
 local SOURCES = { { "operator", "operator_label" }, { "torch_module", "module_label" },
@@ -91,8 +94,7 @@ end
 local function label_of(timeline, row, kernel)
   local number = timeline.label(kernel and kernel.label or row.name or kind_names[row.kind]
     or "(unnamed)")
-  timeline:categorise(number, row.kind ~= "kernel" and kind_names[row.kind]
-    or kernel and kernel.category)
+  timeline:categorise(number, kind_categories[row.kind] or kernel and kernel.category)
   return number
 end
 
@@ -181,9 +183,9 @@ end
 
 -- ---- stages, steps and layers ----
 
--- Lanes of stages by rank, of parts, and of steps by rank. Of an engine each step is a stage of
--- its own: they are numbered until a step of another stage.
-local function stage_marks(timeline, found, add)
+-- Lanes of stages by rank, of parts, and of steps by rank unless other files' lanes have these.
+-- Of an engine each step is a stage of its own: they are numbered until a step of another stage.
+local function stage_marks(timeline, found, has_steps, add)
   local lanes, last = {}, {}
   local function lane(kind, title)
     if lanes[title] == nil then lanes[title] = timeline:lane(kind, title) or false end
@@ -195,7 +197,7 @@ local function stage_marks(timeline, found, add)
       instance.stage)
     local before = found.by_engine and last[rank] or {}
     local count = before.stage == instance.stage and before.count or 0
-    for _, step in ipairs(instance.steps or {}) do
+    for _, step in ipairs(not has_steps and instance.steps or {}) do
       count = count + 1
       add(step, lane("step", rank .. "steps"), ("%s, step %d"):format(instance.stage, count))
     end
@@ -213,7 +215,7 @@ local function marks_frame(timeline, given, window)
         label = timeline.label(label) }
     end
   end
-  stage_marks(timeline, given.found, add)
+  stage_marks(timeline, given.found, (given.ranks or {}).steps, add)
   local intervals = given.layers(window)
   local lane = #intervals > 0 and timeline:lane("layer", "layers") or nil
   for _, layer in ipairs(intervals) do add(layer, lane, ("layer %d"):format(layer.index)) end

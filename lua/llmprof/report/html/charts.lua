@@ -15,7 +15,7 @@ local CATEGORIES, REST = 8, "other"
 -- The colour of each category in all that the page draws, of those of page.css.
 local OF_CATEGORY = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/cast"] = "c3",
   communication = "c4", norm = "c5", reduce = "c6", moe = "c7", ["kv-cache"] = "c8",
-  sampling = "c9", copy = "c10", memory = "c10", ssm = "c11", set = "c12", sort = "c13",
+  sampling = "c9", memory = "c10", ssm = "c11", sort = "c13",
   quantise = "c14", graph = "c15", [REST] = "other", ["GPU idle"] = "none" }
 
 -- Of these other categories have the first that the page does not show.
@@ -195,24 +195,24 @@ end
 -- as wide as they have samples. It stands without a script; flame/ zooms. An element of
 -- its own for each function cuts its name where it ends.
 
--- Height of a row, and where its text stands; colours; columns of a name.
-local ROW, BASE, COLOURS, NAME = 18, 13, 8, 200
+-- Height of a row, and where its text stands; colours, and shades of grey; columns of a name.
+local ROW, BASE, COLOURS, SHADES, NAME = 18, 13, 8, 3, 200
 
 
--- A colour for a module, the same in every graph.
-local function colour(frame)
-  local sum, of = 0, frame.module and frame.module:gsub(":%d+$", "") or frame.name
-  for _, byte in ipairs { of:byte(1, 64) } do
+-- A colour for a module, the same in every graph: its class.
+local function colour(frame, of)
+  local sum, module = 0, frame.module and frame.module:gsub(":%d+$", "") or frame.name
+  for _, byte in ipairs { module:byte(1, 64) } do
     sum = (sum * 31 + byte) % 65521
   end
-  return sum % COLOURS
+  return of == "ns" and "g" .. sum % SHADES or "m" .. sum % COLOURS
 end
 
 
-local function said(frame, all, of)
+local function said(frame, all, of, name)
   if of == "ns" then
-    return ("%s: %s, %s; itself %s"):format(text.truncate(pictures.name(frame), NAME, "middle"),
-      text.duration(frame.total), pictures.percent(frame.total, all),
+    return ("%s: %s, %s; itself %s"):format(name or text.truncate(pictures.name(frame), NAME,
+      "middle"), text.duration(frame.total), pictures.percent(frame.total, all),
       pictures.percent(frame.self, all))
   end
   return ("%s: %s sample%s, %s; in itself %s"):format(
@@ -236,14 +236,26 @@ local function figure(value)
 end
 
 
+-- What was launched has the name and the colour that it has elsewhere on the page.
+local function launched(frame, block)
+  if frame.module or not block.launched then return nil end
+  if frame.name:find "^%[CUDA mem" then return frame.name, "memory" end
+  local kernel = block.launched[frame.name]
+  if kernel then return kernel.label, kernel.category or REST end
+  return nil
+end
+
+
 local function element(frame, at, block, first)
   local all = block.samples
-  return ('<svg class="m%d" x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
+  local name, category = launched(frame, block)
+  return ('<svg class="%s"%s x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
-    .. "</text></svg>\n"):format(colour(frame), figure(100 * at / all), frame.depth * ROW,
-    figure(100 * frame.total / all), ROW - 1, first and 0 or -1,
-    text.html(said(frame, all, block.of)),
-    BASE, text.html(shown(frame, block.of)))
+    .. "</text></svg>\n"):format(category and "of" or colour(frame, block.of), category
+      and (' fill="var(--%s)"'):format(block.colours[category] or REST) or "",
+    figure(100 * at / all), frame.depth * ROW, figure(100 * frame.total / all), ROW - 1,
+    first and 0 or -1, text.html(said(frame, all, block.of, name)),
+    BASE, text.html(name or shown(frame, block.of)))
 end
 
 
@@ -268,10 +280,11 @@ function charts.flame(block)
     out[i] = element(frame, at[i], block, i == 1)
   end
   return ('<figure class="flame" id="flame-%s"><div class="stacks"><svg width="100%%" height="%d" '
-    .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. A colour is a %s.'
+    .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. %s.'
     .. "</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
     text.html(block.label), table.concat(out), text.html(block.label),
-    block.of == "ns" and "file, or what was launched" or "library or script")
+    block.of == "ns" and "A shade of grey is a file, a colour a category of kernels"
+      or "A colour is a library or script")
 end
 
 

@@ -291,7 +291,7 @@ local function bar(index, value, most, split)
     parts[i] = tall > 0 and ('<rect class="%s" x="%d" width="9" y="%.2f" height="%.2f"/>'):format(
       part[1], 10 * (index - 1), top, tall) or ""
   end
-  return ("<g><title>%s</title>%s</g>"):format(escape(("%d: %s%s"):format(index,
+  return ("<g><title>%s</title>%s</g>"):format(escape(("%d: %s%s"):format(index - 1,
     text.duration(value.whole), value.wait > 0
       and (", %s of it waiting"):format(text.duration(value.wait)) or "")), table.concat(parts))
 end
@@ -300,7 +300,7 @@ end
 local function small(block, made)
   local most, bars = pictures.scale_of(block, made), {}
   for i, value in ipairs(made.bars) do bars[i] = bar(i, value, most, made.split) end
-  return ('<figure><figcaption>%s <span class="note">%s</span></figcaption>'
+  return ('<figure><figcaption>%s: <span class="note">%s</span></figcaption>'
     .. '<svg viewBox="0 0 %d 100" preserveAspectRatio="none" role="img" aria-label="%s">%s</svg>'
     .. "</figure>\n"):format(escape(made.title), escape(pictures.extent(block, made)),
     10 * #made.bars, escape(("%s: %s"):format(made.title, block.label)), table.concat(bars))

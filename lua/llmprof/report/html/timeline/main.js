@@ -25,7 +25,12 @@ const { colours: table } = JSON.parse(document.getElementById("data").textConten
 
 const watch = (holder, view, recolour) => {
   holder.addEventListener("scroll", view.redraw, { passive: true });
-  new ResizeObserver(() => { if (holder.clientWidth !== view.width) view.resize(); }).observe(holder);
+  // drawn at once: a canvas of a new size is empty, and the screen would show that for a frame
+  new ResizeObserver(() => {
+    if (holder.clientWidth === view.width) return;
+    view.resize();
+    view.draw();
+  }).observe(holder);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     recolour();
     view.redraw();
