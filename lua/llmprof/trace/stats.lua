@@ -174,6 +174,7 @@ local reports = {}
 
 reports.cuda_gpu_kern_sum = {
   title = "CUDA GPU Kernel Summary",
+  old = "gpukernsum",
   base = true,
   needs = { "kernels" },
   columns = with(time_columns "Instances", text("label", "Name")),
@@ -186,6 +187,7 @@ reports.cuda_gpu_kern_sum = {
 
 reports.cuda_gpu_kern_gb_sum = {
   title = "CUDA GPU Kernel/Grid/Block Summary",
+  old = "gpukerngbsum",
   base = true,
   needs = { "kernels" },
   columns = with(time_columns "Instances", text("grid", "GridXYZ"), text("block", "BlockXYZ"),
@@ -203,6 +205,7 @@ reports.cuda_gpu_kern_gb_sum = {
 
 reports.cuda_gpu_mem_time_sum = {
   title = "CUDA GPU MemOps Summary (by Time)",
+  old = "gpumemtimesum",
   needs = { { "copies", "sets" } },
   columns = with(time_columns "Count", text("name", "Operation")),
   rows = function(trace)
@@ -213,6 +216,7 @@ reports.cuda_gpu_mem_time_sum = {
 
 reports.cuda_gpu_mem_size_sum = {
   title = "CUDA GPU MemOps Summary (by Size)",
+  old = "gpumemsizesum",
   needs = { { "copies", "sets" } },
   columns = { mb("total", "Total"), int("count", "Count"), mb("mean", "Avg"), mb("median", "Med"),
     mb("min", "Min"), mb("max", "Max"), mb("stddev", "StdDev"), text("name", "Operation") },
@@ -223,6 +227,7 @@ reports.cuda_gpu_mem_size_sum = {
 
 reports.cuda_api_sum = {
   title = "CUDA API Summary",
+  old = "cudaapisum",
   needs = { "api" },
   columns = with(time_columns "Num Calls", text("label", "Name")),
   rows = function(trace)
@@ -233,6 +238,7 @@ reports.cuda_api_sum = {
 
 reports.cuda_kern_exec_sum = {
   title = "CUDA Kernel Launch & Exec Time Summary",
+  old = "kernexecsum",
   base = true,
   needs = { "kernels", "api" },
   columns = with({ id("launch_pid", "PID"), id("launch_tid", "TID"), id("device", "DevId"),
@@ -259,6 +265,7 @@ with(reports.cuda_kern_exec_sum.columns, text("api_label", "API Name"),
 
 reports.nvtx_sum = {
   title = "NVTX Range Summary",
+  old = "nvtxsum",
   needs = { "ranges" },
   columns = with(time_columns "Instances", text("style_name", "Style"), text("label", "Range")),
   rows = function(trace, options)
@@ -271,6 +278,7 @@ reports.nvtx_sum = {
 
 reports.nvtx_gpu_proj_sum = {
   title = "NVTX GPU Projection Summary",
+  old = "nvtxgpuproj",
   needs = { "ranges", "api", { "kernels", "copies", "sets" } },
   columns = { text("label", "Range"), text("style_name", "Style"), ns("total", "Total Proj Time"),
     ns("range_total", "Total Range Time"), int("count", "Range Instances"),
@@ -290,6 +298,7 @@ reports.nvtx_gpu_proj_sum = {
 
 reports.nvtx_kern_sum = {
   title = "NVTX Range Kernel Summary",
+  old = "nvtxkernsum",
   needs = { "ranges", "kernels", "api" },
   columns = { text("range_label", "NVTX Range"), text("style_name", "Style"), id("pid", "PID"),
     id("tid", "TID"), int("ranges", "NVTX Inst"), int("kernels", "Kern Inst"),
@@ -318,9 +327,12 @@ stats.default = { "nvtx_sum", "nvtx_gpu_proj_sum", "cuda_api_sum", "cuda_gpu_ker
   "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum" }
 
 
--- "cuda_gpu_kern_sum:base" to name, report, base.
+-- "cuda_gpu_kern_sum:base", or a name from before 2023, to name, report, base.
 function stats.find(wanted)
   local name, argument = wanted:match "^([^:]+):?(.*)$"
+  for _, known in ipairs(stats.names) do
+    if reports[known].old == name then name = known end
+  end
   local report = reports[name]
   if not report then
     errors.raise("usage",

@@ -14,8 +14,8 @@ local command = {
   name = "stats",
   usage = "stats [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = "Reports: " .. table.concat(stats.names, " ") .. [[.
-A name may be followed by :base (short kernel names). Figures and CSV headers are those of
-`nsys stats`.]],
+A name may be followed by :base (short kernel names), and the names from before
+2023 are known too. Figures and CSV headers are those of `nsys stats`.]],
   options = {
     { "report", short = "r", arg = "A,B", type = "list", help = "which reports",
       values = function() return stats.names end },
