@@ -17,7 +17,7 @@ enum {
 };
 
 static lua_State *volatile running; /* for the signal handler only */
-static volatile sig_atomic_t in_session, terminated, ending, expecting;
+static volatile sig_atomic_t in_session, terminated, ending;
 static bool protecting; /* interrupt.protect() is on the stack */
 
 /* ---- what does not notice ---- */
@@ -47,14 +47,7 @@ static void handle(int number, void (*handler)(int)) {
 
 static void expect_notice(void) {
   handle(SIGALRM, on_alarm);
-  expecting = 1;
   set_alarm(PATIENCE_S);
-}
-
-/* An alarm before that is a limit of our own. */
-static void be_noticed(void) {
-  if (expecting) set_alarm(0);
-  expecting = 0;
 }
 
 /* ---- what does ---- */
@@ -64,7 +57,7 @@ bool llmprof_lua_is_ending(void) {
 }
 
 void llmprof_lua_clear_interrupt(lua_State *L) {
-  be_noticed();
+  set_alarm(0);
   lua_sethook(L, NULL, 0, 0);
   llmprof_interrupt(false);
 }
@@ -73,7 +66,7 @@ void llmprof_lua_clear_interrupt(lua_State *L) {
  * protect() it stays, so that a loop which catches errors ends, too. */
 static void raise_interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;
-  be_noticed();
+  set_alarm(0);
   if (!protecting) llmprof_lua_clear_interrupt(L);
   llmprof_error err;
   llmprof_fail_interrupted(&err);
@@ -95,13 +88,6 @@ static void on_signal(int number) {
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
-/* A limit of time or of processors, which who started us may have set (a helper
- * of os/spawn.h), ends us as it would. */
-static void on_limit(int number) {
-  (void)number;
-  raise(SIGTERM);
-}
-
 static void catch (int number) {
   handle(number, on_signal);
 }
@@ -119,8 +105,8 @@ void llmprof_lua_catch_signals(lua_State *L) {
   catch (SIGINT);
   catch (SIGTERM);
   catch_hangup();
-  handle(SIGALRM, on_limit);
-  handle(SIGXCPU, on_limit);
+  /* A program can inherit it ignored: the status of children would be lost. */
+  signal(SIGCHLD, SIG_DFL);
   /* A reader that goes away, or a limit on the size of files, must not end a
    * capture: writes fail instead. */
   signal(SIGPIPE, SIG_IGN);
@@ -130,16 +116,13 @@ void llmprof_lua_catch_signals(lua_State *L) {
 static void release(int number) {
   struct sigaction now;
   sigaction(number, NULL, &now);
-  if (now.sa_handler == on_signal || now.sa_handler == on_limit)
-    signal(number, SIG_DFL);
+  if (now.sa_handler == on_signal) signal(number, SIG_DFL);
 }
 
 void llmprof_lua_release_signals(void) {
   release(SIGINT);
   release(SIGTERM);
   release(SIGHUP);
-  release(SIGALRM);
-  release(SIGXCPU);
 }
 
 /* interrupt.protect(f) -> as pcall(f), but an interrupt ends f whatever f

@@ -332,8 +332,7 @@ static void close_process(process *p) {
  *   mark            its value, of spawn.mark; a new one unless given
  *   hold_signals    true: signals that we get are not sent on; who started
  *                   it ends it within the grace period
- *   helper          true: it works for us alone, and ends with us and, if
- *                   nobody is there to end it, by limits of its own
+ *   helper          true: it works for us alone, and ends with us
  *
  * result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
  * 128 and the signal's number, as shells have it), timed_out, interrupted

@@ -35,7 +35,6 @@ struct llmprof_spawn {
   spawn_state state;
   pid_t pid; /* also its group */
   int pidfd; /* -1: none to be had */
-  int life;  /* of a helper: the end of a pipe that ends with us; -1 */
   spawn_watch watch;
   spawn_stream streams[LLMPROF_STREAMS];
   spawn_sink sink;
@@ -247,8 +246,7 @@ static void keep_orphans(llmprof_spawn *p) {
 
 static void close_own(llmprof_spawn *p) {
   if (p->pidfd >= 0) close(p->pidfd);
-  if (p->life >= 0) close(p->life);
-  p->pidfd = p->life = -1;
+  p->pidfd = -1;
 }
 
 static void finish(llmprof_spawn *p) {
@@ -352,7 +350,7 @@ static void adopt(llmprof_spawn *p, pid_t pid) {
 }
 
 static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
-  p->pidfd = p->life = p->watch.slot = -1;
+  p->pidfd = p->watch.slot = -1;
   p->result.code = -1;
   for (int i = 0; i < LLMPROF_STREAMS; i++)
     p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
@@ -383,7 +381,7 @@ llmprof_spawn *llmprof_spawn_start(const char *const *argv,
     ok = llmprof_spawn_orphans_prepare(&p->orphans, options->mark, err);
   llmprof_spawn_orphans_begin(&p->orphans);
   if (ok && llmprof_spawn_launch(argv, options, &p->orphans, p->streams,
-                                 &p->watch, &p->life, &pid, err)) {
+                                 &p->watch, &pid, err)) {
     p->state = RUNNING;
     adopt(p, pid);
     return p;

@@ -111,11 +111,8 @@ typedef struct llmprof_spawn_options {
   /* A signal that we get is not sent on: the grace period begins, and the
    * owner ends the child in its own way until it is over. */
   bool hold_signals;
-  /* A program of ours that works for us alone and must not outlive us. It gets
-   * SIGTERM when the thread that started it ends, and SIGHUP when our process
-   * does, as its standard input is a pipe of ours. timeout_ns and grace_ns also
-   * limit it from within: its time (SIGALRM) and its CPU time on all processors
-   * (SIGXCPU). */
+  /* A program of ours that works for us alone and must not outlive us: it gets
+   * SIGTERM when the thread that started it ends, however that happens. */
   bool helper;
 } llmprof_spawn_options;
 

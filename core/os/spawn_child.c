@@ -10,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,11 +20,8 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* as exec's when PATH is not set */
 
-#define NANOSECONDS INT64_C(1000000000)
-
 enum {
-  MOST_DESCRIPTORS = 1 << 16, /* that are tried one by one */
-  LAST_S = 5,                 /* of a helper, from SIGXCPU until it is killed */
+  MOST_DESCRIPTORS = 1 << 16 /* that are tried one by one */
 };
 
 typedef struct launch {
@@ -39,8 +34,6 @@ typedef struct launch {
   llmprof_buffer program;
   int child[3]; /* what the child gets as 0, 1 and 2; -1: what we have there */
   pid_t parent;
-  struct rlimit cpu;     /* of a helper, */
-  struct itimerval wall; /* zero: none */
 } launch;
 
 /* ---- environment ---- */
@@ -311,61 +304,12 @@ static bool open_output(launch *l, spawn_stream *stream, llmprof_error *err) {
   return open_pipe(stream, child, err);
 }
 
-/* Nothing is ever written to it: it ends when we do. */
-static int open_life(int *life, llmprof_error *err) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    llmprof_fail_errno(err, errno, "pipe");
-    return -1;
-  }
-  int fd = above_stdio(ends[0]), errnum = errno;
-  *life = above_stdio(ends[1]);
-  if (*life < 0) errnum = errno;
-  if (fd >= 0 && *life >= 0) return fd;
-  close_fd(&fd);
-  llmprof_fail_errno(err, errnum, "pipe");
-  return -1;
-}
-
 static bool open_streams(launch *l, spawn_stream streams[LLMPROF_STREAMS],
-                         int *life, llmprof_error *err) {
-  l->child[STDIN_FILENO] =
-      l->options->helper ? open_life(life, err) : open_null(O_RDONLY, err);
+                         llmprof_error *err) {
+  l->child[STDIN_FILENO] = open_null(O_RDONLY, err);
   return l->child[STDIN_FILENO] >= 0 &&
          open_output(l, &streams[LLMPROF_STDOUT], err) &&
          open_output(l, &streams[LLMPROF_STDERR], err);
-}
-
-/* ---- limits of a helper ---- */
-
-static void set_limits(launch *l) {
-  const llmprof_spawn_options *options = l->options;
-  int64_t grace = options->grace_ns ? options->grace_ns : LLMPROF_GRACE_NS;
-  int64_t seconds =
-      options->timeout_ns / NANOSECONDS + (grace > 0 ? grace / NANOSECONDS : 0);
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  getrlimit(RLIMIT_CPU, &l->cpu);
-  l->parent = getpid();
-  if (options->timeout_ns <= 0) return;
-  l->wall.it_value.tv_sec = (time_t)seconds + 1;
-  rlim_t most =
-      (rlim_t)(seconds + 1) * (rlim_t)(processors > 0 ? processors : 1);
-  if (most < l->cpu.rlim_cur) l->cpu.rlim_cur = most;
-  if (most + LAST_S < l->cpu.rlim_max) l->cpu.rlim_max = most + LAST_S;
-}
-
-/* In the child: system calls alone. Both ways of hearing of our end are needed:
- * the first is about a thread, and is lost when a program has capabilities; of
- * the second old kernels and sandboxes may know nothing. False when we are gone
- * already. */
-static bool bind_helper(const launch *l) {
-  setrlimit(RLIMIT_CPU, &l->cpu);
-  setitimer(ITIMER_REAL, &l->wall, NULL);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  fcntl(STDIN_FILENO, F_SETOWN, getpid());
-  fcntl(STDIN_FILENO, F_SETSIG, SIGHUP);
-  fcntl(STDIN_FILENO, F_SETFL, O_ASYNC);
-  return getppid() == l->parent;
 }
 
 /* ---- starting ---- */
@@ -399,7 +343,10 @@ static int become(const launch *l, char *const *argv) {
   }
   if (l->cwd != AT_FDCWD && fchdir(l->cwd) != 0) return errno;
   close_from(STDERR_FILENO + 1);
-  if (l->options->helper && !bind_helper(l)) return ESRCH;
+  if (l->options->helper) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != l->parent) return ESRCH; /* gone already */
+  }
   reset_signals();
   execve(l->program.bytes, argv, l->env);
   return errno;
@@ -473,19 +420,18 @@ bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
                           const spawn_orphans *orphans,
                           spawn_stream streams[LLMPROF_STREAMS],
-                          spawn_watch *watch, int *life, pid_t *pid,
-                          llmprof_error *err) {
+                          spawn_watch *watch, pid_t *pid, llmprof_error *err) {
   launch l = {.options = options,
               .mark = orphans->mark,
               .cwd = AT_FDCWD,
-              .child = {-1, -1, -1}};
+              .child = {-1, -1, -1},
+              .parent = getpid()};
   if (!argv[0]) return llmprof_fail(err, LLMPROF_SYNTAX, "empty argv");
   l.env_own = SIZE_MAX;
-  if (options->helper) set_limits(&l);
   bool ok = build_environment(&l, err) && open_cwd(&l, err) &&
             find_program(argv[0], l.cwd, options->cwd, search_path(l.env),
                          &l.program, err) &&
-            open_streams(&l, streams, life, err) &&
+            open_streams(&l, streams, err) &&
             start_watched(&l, argv, watch, pid, err);
   launch_free(&l);
   return ok;

@@ -138,15 +138,13 @@ void llmprof_spawn_orphans_reap(const spawn_orphans *orphans);
 /* ---- spawn_child.c: getting the program to run ---- */
 
 /* Open the outputs, find the program, start it, with the mark of the orphans in
- * its environment. On success the child's group is registered in *watch, and
- * *life, of a helper, is our end of the pipe that it hears of our end by. On
- * failure nothing runs, and the caller closes the streams and *life and ends
- * the watch. */
+ * its environment. On success the child's group is registered in *watch. On
+ * failure nothing runs, and the caller closes the streams and ends the watch.
+ */
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
                           const spawn_orphans *orphans,
                           spawn_stream streams[LLMPROF_STREAMS],
-                          spawn_watch *watch, int *life, pid_t *pid,
-                          llmprof_error *err);
+                          spawn_watch *watch, pid_t *pid, llmprof_error *err);
 
 #endif

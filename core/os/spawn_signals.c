@@ -29,9 +29,6 @@ static shared_signal shared[SPAWN_SIGNALS] = {
 static atomic_int groups[SLOTS];
 static unsigned users;
 
-static struct sigaction previous_sigchld;
-static bool sigchld_changed;
-
 /* ---- in the handler: async-signal-safe calls only ---- */
 
 /* Let the handler that was there before have it. */
@@ -89,21 +86,6 @@ static void give_back(shared_signal *sig) {
     sigaction(sig->number, &sig->previous, NULL);
 }
 
-/* With SIGCHLD ignored, which a program can inherit, the kernel would reap
- * our children and their exit status would be lost. */
-static void take_sigchld(void) {
-  struct sigaction action = {.sa_handler = SIG_DFL};
-  sigaction(SIGCHLD, NULL, &previous_sigchld);
-  sigchld_changed = previous_sigchld.sa_handler == SIG_IGN ||
-                    (previous_sigchld.sa_flags & SA_NOCLDWAIT);
-  if (sigchld_changed) sigaction(SIGCHLD, &action, NULL);
-}
-
-static void give_back_sigchld(void) {
-  if (sigchld_changed) sigaction(SIGCHLD, &previous_sigchld, NULL);
-  sigchld_changed = false;
-}
-
 static void block(sigset_t *mask) {
   sigset_t set;
   fill_set(&set);
@@ -117,7 +99,6 @@ bool llmprof_spawn_watch_begin(spawn_watch *watch, sigset_t *mask) {
   block(mask);
   if (users++ == 0) {
     for (size_t i = 0; i < SPAWN_SIGNALS; i++) take(&shared[i]);
-    take_sigchld();
   }
   atomic_store(&groups[slot], SLOT_SILENT);
   watch->slot = slot;
@@ -147,7 +128,6 @@ int llmprof_spawn_watch_end(spawn_watch *watch) {
   watch->slot = -1;
   if (--users == 0) {
     for (size_t i = 0; i < SPAWN_SIGNALS; i++) give_back(&shared[i]);
-    give_back_sigchld();
   }
   llmprof_spawn_watch_unblock(&mask);
   return number;

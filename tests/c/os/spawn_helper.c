@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,40 +158,22 @@ static int catch_signal(char **args) {
   return caught;
 }
 
-/* Sleep on, deaf to one of the ways in which a helper hears that its owner is
- * gone: "signal" or "pipe". */
-static int outlive(char **args) {
-  if (strcmp(args[0], "signal") == 0) prctl(PR_SET_PDEATHSIG, 0);
-  if (strcmp(args[0], "pipe") == 0) close(STDIN_FILENO);
+/* Tell that we are there, and sleep on. */
+static int stay(char **args) {
+  (void)args;
   puts("ready");
   fflush(stdout);
   for (;;) sleep(1000);
-}
-
-/* Limits of time: of processors, soft and hard, and of the clock; 0: none. */
-static int show_limits(char **args) {
-  (void)args;
-  struct rlimit cpu;
-  struct itimerval wall;
-  getrlimit(RLIMIT_CPU, &cpu);
-  getitimer(ITIMER_REAL, &wall);
-  bool limited = cpu.rlim_cur != RLIM_INFINITY;
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  printf("%ld %ld %d\n", limited ? (long)cpu.rlim_cur / processors : 0,
-         limited ? (long)(cpu.rlim_max - cpu.rlim_cur) : 0,
-         wall.it_value.tv_sec + wall.it_value.tv_usec > 0);
-  return 0;
 }
 
 static const struct {
   const char *name;
   int (*run)(char **args);
 } modes[] = {
-    {"bytes", all_bytes},      {"catch", catch_signal}, {"count", count},
-    {"daemon", daemonise},     {"family", family},      {"fds", show_fds},
-    {"group", show_group},     {"leave", leave_behind}, {"limits", show_limits},
-    {"long", long_line},       {"outlive", outlive},    {"regroup", regroup},
-    {"signals", show_signals},
+    {"bytes", all_bytes},  {"catch", catch_signal},   {"count", count},
+    {"daemon", daemonise}, {"family", family},        {"fds", show_fds},
+    {"group", show_group}, {"leave", leave_behind},   {"long", long_line},
+    {"regroup", regroup},  {"signals", show_signals}, {"stay", stay},
 };
 
 int main(int argc, char **argv) {

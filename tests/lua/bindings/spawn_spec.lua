@@ -264,6 +264,12 @@ describe("llmprof.spawn within a program of its own", function()
     assert.same({ "ready", "last words", "SIGINT\t7" }, out)
   end)
 
+  it("knows how children end in a program that inherited SIGCHLD ignored", function()
+    local lines = lines_of({ "env", "--ignore-signal=CHLD", sys.executable(), "-e",
+      [[print(require "llmprof.spawn".run({ "sh", "-c", "exit 3" }).code)]] })
+    assert.equal("3", lines[1][1])
+  end)
+
   it("holds signals back when that is asked for", function()
     local out = {}
     local process <close> = start([[
