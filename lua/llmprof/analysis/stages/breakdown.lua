@@ -325,8 +325,9 @@ end
 
 -- ---- together ----
 
--- What the CPU did is not known without any call. Add categories, waiting, waits, api, launch_delay and, where steps are known, slow_steps and
--- between_steps to the stages of results.
+-- Add categories, other_stream, collectives and other_program to the stages of results, and, where
+-- calls were recorded, waiting, waits, api, launch_delay and between_steps; where steps are known,
+-- slow_steps.
 function breakdown.add(list, trace, found, kernels)
   local instances, view = used_instances(found), kernels_of(trace, found)
   local delays = launch_delays(view, found)

@@ -9,7 +9,6 @@
 --   are those of llmprof.csv (notfound, denied, io, syntax, ...); empty: a good file without
 --   launches; unsupported: CSV, but no raw page. limits (optional): what the GPUs can do at
 --   most, of llmprof.model.hardware.
--- ncu.launches_of_text(text, limits)            the same over the text of a page
 -- ncu.launches_of_recording(path, limits)       the same of a collector's recording: as a
 --   page of it would have them, with what says which launch of the timeline each is
 --
@@ -207,7 +206,6 @@ local MAX_ARGUMENT = 128 * 1024 - 1
 
 
 ncu.launches = launches.of_page
-ncu.launches_of_text = launches.of_text
 ncu.launches_of_recording = launches.of_recording
 ncu.bound = bound
 

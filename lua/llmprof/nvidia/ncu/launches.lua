@@ -348,7 +348,9 @@ end
 
 -- ---- where they come from ----
 
-local function of_page(limits, page, message, code)
+-- Of a raw page of ncu: launches | nil, message, code. limits: of launches.of.
+function launches.of_page(path, limits)
+  local page, message, code = ncu_page.open(path)
   if not page then return nil, message, code end
   local units = page:metrics()
   local list = figures.of(units)
@@ -357,12 +359,6 @@ local function of_page(limits, page, message, code)
   if not frame then return nil, message, code end
   return launches.of(frame, list, units, limits)
 end
-
-
--- Of a raw page of ncu, by its path or as text: launches | nil, message, code. limits: of
--- launches.of.
-function launches.of_page(path, limits) return of_page(limits, ncu_page.open(path)) end
-function launches.of_text(text, limits) return of_page(limits, ncu_page.parse(text)) end
 
 
 -- The table of counters of a recording: the frame of launches that were measured, the base

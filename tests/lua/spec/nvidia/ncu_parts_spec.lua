@@ -1,5 +1,6 @@
 -- The rules by which figures are made of metrics, one at a time.
 local ncu = require "llmprof.nvidia.ncu"
+local ncu_page = require "tests.lua.support.ncu_page"
 local records = require "tests.lua.support.records"
 
 -- A raw page of one launch: metrics is a list of { name, unit, value }; limits: of
@@ -13,7 +14,7 @@ local function launch_of(metrics, limits)
   for i, cells in ipairs { header, unit_row, values } do
     lines[i] = '"' .. table.concat(cells, '","') .. '"\n'
   end
-  return records.of(assert(ncu.launches_of_text(table.concat(lines), limits)), 1)
+  return records.of(ncu_page(table.concat(lines), limits), 1)
 end
 
 

@@ -1,6 +1,7 @@
 -- What ncu printed for real kernels on an H200, read and checked by hand.
 local frame = require "llmprof.frame"
 local ncu = require "llmprof.nvidia.ncu"
+local ncu_page = require "tests.lua.support.ncu_page"
 local page = require "llmprof.nvidia.ncu.launches"
 local records = require "tests.lua.support.records"
 
@@ -118,7 +119,7 @@ describe("llmprof.nvidia.ncu", function()
       column("gpu__time_duration.sum", "number", 1 / 3e6, false),
       column("dram__bytes.sum", "number", 2.0 ^ 53, 0.1) })
     local units = { ["gpu__time_duration.sum"] = "s", ["dram__bytes.sum"] = "byte" }
-    local found = assert(ncu.launches_of_text(page.page_text(shown, units)))
+    local found = ncu_page(page.page_text(shown, units))
     assert.same({ 1 / 3e6, nil, 2 ^ 53, 0.1 }, { found:get(1, "duration"), found:get(2, "duration"),
       found:get(1, "bytes.dram"), found:get(2, "bytes.dram") })
     assert.same({ { kernel = 'f<"a", b>(int)', device = 0, source = "ncu", started = {},

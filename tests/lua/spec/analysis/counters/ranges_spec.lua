@@ -1,6 +1,6 @@
 -- Whole ranges out of a raw page, and kept apart from kernels.
 local counters = require "llmprof.analysis.counters.join"
-local ncu = require "llmprof.nvidia.ncu"
+local ncu_page = require "tests.lua.support.ncu_page"
 
 local STACK = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 local STARTED = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
@@ -27,7 +27,7 @@ local function read(...)
   for i, row in ipairs { ... } do
     lines[#lines + 1] = ('"%d",%s'):format(i - 1, row)
   end
-  return assert(ncu.launches_of_text(table.concat(lines, "\n") .. "\n"))
+  return ncu_page(table.concat(lines, "\n") .. "\n")
 end
 
 
