@@ -10,6 +10,8 @@
  * out when all parts are done. */
 #include "frame/group_by.h"
 
+#include <string.h>
+
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "frame/cells.h"
@@ -280,9 +282,15 @@ static bool count_part(void *user, size_t worker, size_t part,
   const numbering n = *c->n;
   uint32_t *rows = c->groups->part_rows + part * n.count;
   uint32_t *first = c->first + part * n.count;
+  size_t begin = llmprof_part_begin(n.rows, c->groups->parts, part);
   size_t end = llmprof_part_begin(n.rows, c->groups->parts, part + 1);
-  for (size_t row = llmprof_part_begin(n.rows, c->groups->parts, part);
-       row < end; row++) {
+  if (n.count == 1) {
+    memset(n.codes + begin, 0, (end - begin) * sizeof *n.codes);
+    first[0] = (uint32_t)begin;
+    rows[0] = (uint32_t)(end - begin);
+    return true;
+  }
+  for (size_t row = begin; row < end; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     uint32_t group = group_at(&n, row);
     n.codes[row] = group;
