@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "llmprof_lua.h"
+#include "os/spawn.h"
 
 enum {
   PATIENCE_S = 1,    /* from the signal until it has to be noticed */
@@ -74,13 +75,19 @@ static void raise_interrupt(lua_State *L, lua_Debug *ar) {
 }
 
 /* lua_sethook is the one API call Lua allows from a signal handler. A second
- * signal ends the process at once, but for Ctrl-C in a session. */
+ * signal ends the process at once, but for Ctrl-C in a session; one that a
+ * child's result tells of is not ours. */
 static void on_signal(int number) {
+  if (llmprof_spawn_signalled(number)) return;
   bool stays = number == SIGINT && in_session;
   if (number != SIGINT) terminated = 1;
+  if (ending && !stays) {
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
   if (!stays) {
     ending = 1;
-    signal(number, SIG_DFL);
     expect_notice();
   }
   llmprof_interrupt(true);

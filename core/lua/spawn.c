@@ -44,8 +44,7 @@ static int call_on_line(lua_State *L) {
   const llmprof_line *line = lua_touserdata(L, 1);
   lua_pushlstring(L, line->bytes, line->size);
   lua_pushstring(L, streams[line->stream]);
-  lua_pushstring(L, line->terminator); /* nil for NULL */
-  lua_call(L, 3, 1);
+  lua_call(L, 2, 1);
   return 1;
 }
 
@@ -317,11 +316,10 @@ static void close_process(process *p) {
  * argv: list of strings; the program is looked up in PATH unless it contains
  * a "/". options:
  *   stdout, stderr  path of a file to write, or "inherit" for ours
- *   on_line         function(line, stream, terminator): stream is "stdout" or
- *                   "stderr"; terminator "\n", "\r\n", "\r", "" when the
- *                   output ended, nil when the line is over 1 MiB and goes
- *                   on. Returning false stops the process. An error stops it,
- *                   too, and is raised again
+ *   on_line         function(line, stream): stream is "stdout" or "stderr"; a
+ *                   line ends at "\n", "\r\n" or "\r", and one over 1 MiB
+ *                   comes in pieces. Returning false stops the process. An
+ *                   error stops it, too, and is raised again
  *   env             { NAME = value, or false to remove }, over ours
  *   cwd             working directory
  *   timeout         seconds; then SIGTERM to its process group

@@ -13,15 +13,12 @@
  * Several may run at once. Time limits and line delivery happen while pumping
  * only; signals are forwarded always.
  *
- * Signals. From the first child's start to the last one's end, SIGINT, SIGTERM
- * and SIGHUP (those not ignored) are ours: each is sent on to the group of
- * every child at once, and the children then have their grace period to end
- * before they are killed. Their results say which signal it was. The handlers
- * found are put back afterwards. When a signal comes again before any child
- * has been pumped since, the old handler gets it too, so that a program that
- * hangs elsewhere can still be ended. These handlers are the only state shared
- * between children: start, pump and free them from one thread, and block the
- * three signals in others. */
+ * Signals. The program's handler of SIGINT, SIGTERM and SIGHUP asks
+ * llmprof_spawn_signalled() first, which sends the signal on to the group of
+ * every child at once; the children then have their grace period to end before
+ * they are killed, and their results say which signal it was. What it knows is
+ * the only state shared between children: start, pump and free them from one
+ * thread, and block the three signals in others. */
 #ifndef LLMPROF_SPAWN_H
 #define LLMPROF_SPAWN_H
 
@@ -45,17 +42,13 @@ enum {
   LLMPROF_LINE_MAX = 1024 * 1024, /* longer lines come in pieces */
 };
 
-/* A line of output. It ends at "\n", "\r\n" or "\r" (a progress bar's step),
- * which is the terminator and not part of the bytes; "" when the output ended
- * without one; NULL when this is a piece and the line goes on. A "\r" at the
- * end of what has come so far is held back until the next byte tells whether
- * it is half of a "\r\n". Bytes are valid during the call only, and not
- * NUL-terminated. */
+/* A line of output, without its end: "\n", "\r\n", "\r" (a progress bar's
+ * step) or that of the output; or a piece of a line that is longer. Bytes are
+ * valid during the call only, and not NUL-terminated. */
 typedef struct llmprof_line {
   llmprof_stream stream;
   const char *bytes;
   size_t size;
-  const char *terminator;
 } llmprof_line;
 
 /* Return false to stop the child as llmprof_spawn_stop does; no more lines
@@ -183,6 +176,11 @@ bool llmprof_spawn_wait(llmprof_spawn *child, llmprof_spawn_result *result,
  * has ended the same as wait. */
 bool llmprof_spawn_stop(llmprof_spawn *child, llmprof_spawn_result *result,
                         llmprof_error *err);
+
+/* In a signal handler: send the signal on. Does a child's result tell of it?
+ * False where there is none, and when a signal comes again before any child has
+ * been pumped since, so that a program that hangs elsewhere can be ended. */
+bool llmprof_spawn_signalled(int number);
 
 /* Has it not exited yet? Delivers nothing, waits for nothing. */
 bool llmprof_spawn_running(const llmprof_spawn *child);

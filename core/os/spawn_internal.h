@@ -19,9 +19,9 @@ typedef struct spawn_watch {
   unsigned seen[SPAWN_SIGNALS]; /* how many of each it knows of */
 } spawn_watch;
 
-/* Take the signals, and block them so that none falls between the child's
- * start and its registration: then llmprof_spawn_watch_group, or _end if there
- * is no child, and llmprof_spawn_watch_unblock. False: too many children. */
+/* Block the signals so that none falls between the child's start and its
+ * registration: then llmprof_spawn_watch_group, or _end if there is no child,
+ * and llmprof_spawn_watch_unblock. False: too many children. */
 bool llmprof_spawn_watch_begin(spawn_watch *watch, sigset_t *mask);
 void llmprof_spawn_watch_unblock(const sigset_t *mask);
 
@@ -31,11 +31,10 @@ void llmprof_spawn_watch_group(spawn_watch *watch, pid_t group);
 /* The child was reaped: its number means nothing any more; go on counting. */
 void llmprof_spawn_watch_reaped(spawn_watch *watch);
 
-/* Stop, and give the signals back if this was the last. Returns as _check, so
- * that no signal is lost. May be repeated. */
+/* Stop. Returns as _check, so that no signal is lost. May be repeated. */
 int llmprof_spawn_watch_end(spawn_watch *watch);
 
-/* As end, when nobody will hear of a signal: it goes to the old handler. */
+/* As end, when nobody will hear of a signal: it is raised again. */
 void llmprof_spawn_watch_abandon(spawn_watch *watch);
 
 /* A signal that came since the last call; 0: none. */
@@ -54,7 +53,7 @@ typedef struct spawn_stream {
   int file;   /* -1: none */
   char *path; /* of the file, for messages */
   llmprof_buffer held; /* the start of a line */
-  bool carriage;       /* a "\r" came after it; is it half of "\r\n"? */
+  bool carriage;       /* a "\r" came last: a "\n" that follows is its own */
   size_t owed;         /* bytes that must be read although time is up */
 } spawn_stream;
 

@@ -17,18 +17,16 @@ void llmprof_spawn_fail(spawn_sink *sink, const llmprof_error *err) {
 /* ---- lines ---- */
 
 static void deliver(const spawn_stream *stream, spawn_sink *sink,
-                    const char *bytes, size_t size, const char *terminator) {
-  llmprof_line line = {stream->which, bytes, size, terminator};
+                    const char *bytes, size_t size) {
+  llmprof_line line = {stream->which, bytes, size};
   if (sink->on_line(sink->user, &line)) return;
   sink->on_line = NULL;
   sink->stop = true;
 }
 
-static void deliver_held(spawn_stream *stream, spawn_sink *sink,
-                         const char *terminator) {
+static void deliver_held(spawn_stream *stream, spawn_sink *sink) {
   llmprof_buffer *held = &stream->held;
-  stream->carriage = false;
-  deliver(stream, sink, held->bytes ? held->bytes : "", held->size, terminator);
+  deliver(stream, sink, held->bytes ? held->bytes : "", held->size);
   llmprof_buffer_clear(held);
 }
 
@@ -39,7 +37,7 @@ static void hold(spawn_stream *stream, spawn_sink *sink, const char *bytes,
   size_t room = LLMPROF_LINE_MAX - held->size;
   if (size > room) {
     llmprof_buffer_add(held, bytes, room);
-    if (!held->failed) deliver_held(stream, sink, NULL);
+    if (!held->failed) deliver_held(stream, sink);
     bytes += room;
     size -= room;
   }
@@ -60,22 +58,18 @@ static size_t find_end(const char *bytes, size_t size) {
 /* Take the next line, or the start of one; the number of bytes used. */
 static size_t split_one(spawn_stream *stream, spawn_sink *sink,
                         const char *bytes, size_t size) {
-  if (stream->carriage) {
-    bool both = *bytes == '\n';
-    deliver_held(stream, sink, both ? "\r\n" : "\r");
-    return both;
-  }
+  bool ended = stream->carriage && *bytes == '\n';
+  stream->carriage = false;
+  if (ended) return 1;
   size_t end = find_end(bytes, size);
-  if (end < size && bytes[end] == '\n' && !stream->held.size) {
-    deliver(stream, sink, bytes, end, "\n");
-    return end + 1;
+  if (end < size && !stream->held.size) {
+    deliver(stream, sink, bytes, end);
+  } else {
+    hold(stream, sink, bytes, end);
+    if (end == size || !sink->on_line) return end;
+    deliver_held(stream, sink);
   }
-  hold(stream, sink, bytes, end);
-  if (end == size || !sink->on_line) return end;
-  if (bytes[end] == '\n')
-    deliver_held(stream, sink, "\n");
-  else
-    stream->carriage = true;
+  stream->carriage = bytes[end] == '\r';
   return end + 1;
 }
 
@@ -122,10 +116,7 @@ bool llmprof_spawn_stream_read(spawn_stream *stream, spawn_sink *sink) {
 }
 
 void llmprof_spawn_stream_flush(spawn_stream *stream, spawn_sink *sink) {
-  if (sink->on_line && stream->carriage)
-    deliver_held(stream, sink, "\r");
-  else if (sink->on_line && stream->held.size)
-    deliver_held(stream, sink, "");
+  if (sink->on_line && stream->held.size) deliver_held(stream, sink);
   llmprof_buffer_free(&stream->held);
 }
 

@@ -1,8 +1,7 @@
-/* SIGINT, SIGTERM and SIGHUP while children run. Handlers belong to the whole
- * process, and so does this state: a table of the groups to forward to, and
- * per signal a count. The handler forwards at once and counts; each child
- * compares the counts with those it has seen, so that all learn of a signal
- * the one that is pumped first. */
+/* SIGINT, SIGTERM and SIGHUP while children run: a table of the groups to
+ * forward to, and per signal a count. A signal is forwarded at once and
+ * counted; each child compares the counts with those it has seen, so that all
+ * learn of a signal the one that is pumped first. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,32 +19,18 @@ typedef struct shared_signal {
   int number;
   atomic_uint received;
   atomic_uint unnoticed; /* of those, since a child was last pumped */
-  bool taken;
-  struct sigaction previous; /* constant while taken */
 } shared_signal;
 
 static shared_signal shared[SPAWN_SIGNALS] = {
     {.number = SIGINT}, {.number = SIGTERM}, {.number = SIGHUP}};
 static atomic_int groups[SLOTS];
-static unsigned users;
+static volatile sig_atomic_t users;
 
-/* ---- in the handler: async-signal-safe calls only ---- */
-
-/* Let the handler that was there before have it. */
-static void pass_on(const shared_signal *sig, siginfo_t *info, void *context) {
-  const struct sigaction *previous = &sig->previous;
-  if (previous->sa_flags & SA_SIGINFO) {
-    previous->sa_sigaction(sig->number, info, context);
-  } else if (previous->sa_handler == SIG_DFL) {
-    sigaction(sig->number, previous, NULL);
-    raise(sig->number); /* takes effect when our handler returns */
-  } else {
-    previous->sa_handler(sig->number);
-  }
-}
-
-static void on_signal(int number, siginfo_t *info, void *context) {
+/* In a signal handler: async-signal-safe calls only. */
+bool llmprof_spawn_signalled(int number) {
+  bool taken = false;
   int errnum = errno;
+  if (!users) return false;
   for (size_t i = 0; i < SLOTS; i++) {
     pid_t group = atomic_load(&groups[i]);
     if (group > 0) kill(-group, number);
@@ -54,36 +39,17 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     shared_signal *sig = &shared[i];
     if (sig->number != number) continue;
     atomic_fetch_add(&sig->received, 1);
-    if (atomic_fetch_add(&sig->unnoticed, 1) > 0) pass_on(sig, info, context);
+    taken = atomic_fetch_add(&sig->unnoticed, 1) == 0;
   }
   errno = errnum;
+  return taken;
 }
 
-/* ---- taking and giving back ---- */
+/* ---- from a child's start to its end ---- */
 
 static void fill_set(sigset_t *set) {
   sigemptyset(set);
   for (size_t i = 0; i < SPAWN_SIGNALS; i++) sigaddset(set, shared[i].number);
-}
-
-/* A signal that is ignored (nohup, a shell's background job) stays so. */
-static void take(shared_signal *sig) {
-  struct sigaction ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
-  fill_set(&ours.sa_mask);
-  atomic_store(&sig->unnoticed, 0);
-  sigaction(sig->number, NULL, &sig->previous);
-  sig->taken = sig->previous.sa_handler != SIG_IGN;
-  if (sig->taken) sigaction(sig->number, &ours, NULL);
-}
-
-/* A handler that replaced ours meanwhile stays. */
-static void give_back(shared_signal *sig) {
-  struct sigaction now;
-  if (!sig->taken) return;
-  sig->taken = false;
-  sigaction(sig->number, NULL, &now);
-  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal)
-    sigaction(sig->number, &sig->previous, NULL);
 }
 
 static void block(sigset_t *mask) {
@@ -98,7 +64,8 @@ bool llmprof_spawn_watch_begin(spawn_watch *watch, sigset_t *mask) {
   if (slot == SLOTS) return false;
   block(mask);
   if (users++ == 0) {
-    for (size_t i = 0; i < SPAWN_SIGNALS; i++) take(&shared[i]);
+    for (size_t i = 0; i < SPAWN_SIGNALS; i++)
+      atomic_store(&shared[i].unnoticed, 0);
   }
   atomic_store(&groups[slot], SLOT_SILENT);
   watch->slot = slot;
@@ -122,13 +89,11 @@ void llmprof_spawn_watch_reaped(spawn_watch *watch) {
 int llmprof_spawn_watch_end(spawn_watch *watch) {
   if (watch->slot < 0) return 0;
   sigset_t mask;
-  block(&mask); /* what comes from here on is for the old handler */
+  block(&mask); /* what comes from here on is for the program */
   int number = llmprof_spawn_watch_check(watch);
   atomic_store(&groups[watch->slot], SLOT_FREE);
   watch->slot = -1;
-  if (--users == 0) {
-    for (size_t i = 0; i < SPAWN_SIGNALS; i++) give_back(&shared[i]);
-  }
+  users--;
   llmprof_spawn_watch_unblock(&mask);
   return number;
 }

@@ -68,9 +68,7 @@ bool test_collect(void *user, const llmprof_line *line) {
   llmprof_buffer *text = user;
   llmprof_buffer_puts(text, line->stream == LLMPROF_STDOUT ? "out " : "err ");
   llmprof_buffer_add(text, line->bytes, line->size);
-  for (const char *c = line->terminator; c && *c; c++)
-    llmprof_buffer_puts(text, *c == '\n' ? "\\n" : "\\r");
-  llmprof_buffer_puts(text, line->terminator ? "|" : "...|");
+  llmprof_buffer_puts(text, "|");
   return true;
 }
 

@@ -68,10 +68,7 @@ function Sandbox:run(command)
   local out = { stdout = {}, stderr = {} }
   local result = assert(spawn.run({ "bash", "-c", command }, {
     cwd = self.folder, env = self:environment(), timeout = 300,
-    on_line = function(line, stream, terminator)
-      if terminator ~= "\n" then line = line .. " (no line end)" end
-      table.insert(out[stream], line)
-    end,
+    on_line = function(line, stream) table.insert(out[stream], line) end,
   }))
   local lines = out.stdout
   for _, line in ipairs(out.stderr) do lines[#lines + 1] = "! " .. line end

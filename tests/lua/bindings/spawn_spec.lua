@@ -10,8 +10,8 @@ local waiting = sh "echo ready; exec sleep 1000"
 local function lines_of(argv, options)
   local got = {}
   options = options or {}
-  options.on_line = function(line, stream, terminator)
-    got[#got + 1] = { line, stream, terminator }
+  options.on_line = function(line, stream)
+    got[#got + 1] = { line, stream }
   end
   return got, assert(spawn.run(argv, options))
 end
@@ -45,11 +45,11 @@ describe("llmprof.spawn.run", function()
     assert.equal("notfound", select(3, spawn.run { "no-such-tool" }))
   end)
 
-  it("delivers lines with stream and terminator", function()
+  it("delivers lines with their stream", function()
     local got = lines_of(sh "printf 'a\\nb\\r\\nc\\rd\\0e'")
-    assert.same({ { "a", "stdout", "\n" }, { "b", "stdout", "\r\n" },
-      { "c", "stdout", "\r" }, { "d\0e", "stdout", "" } }, got)
-    assert.same({ { "x", "stderr", "\n" } }, lines_of(sh "echo x >&2"))
+    assert.same({ { "a", "stdout" }, { "b", "stdout" },
+      { "c", "stdout" }, { "d\0e", "stdout" } }, got)
+    assert.same({ { "x", "stderr" } }, lines_of(sh "echo x >&2"))
   end)
 
   it("writes files and delivers lines at once", function()
@@ -57,7 +57,7 @@ describe("llmprof.spawn.run", function()
     local got = lines_of(sh "printf 'a\\rb'; printf 'c' >&2",
       { stdout = top .. "/out", stderr = top .. "/err" })
     table.sort(got, function(x, y) return x[1] < y[1] end)
-    assert.same({ { "a", "stdout", "\r" }, { "b", "stdout", "" }, { "c", "stderr", "" } }, got)
+    assert.same({ { "a", "stdout" }, { "b", "stdout" }, { "c", "stderr" } }, got)
     assert.equal("a\rb", fs.read(top .. "/out"))
     assert.equal("c", fs.read(top .. "/err"))
     assert(spawn.run(sh "echo shorter; pwd", { stdout = top .. "/out", cwd = top }))
@@ -68,7 +68,7 @@ describe("llmprof.spawn.run", function()
   it("changes the environment", function()
     local got = lines_of(sh "echo ${ADDED-unset} ${HOME-unset}",
       { env = { ADDED = "yes", HOME = false } })
-    assert.same({ { "yes unset", "stdout", "\n" } }, got)
+    assert.same({ { "yes unset", "stdout" } }, got)
   end)
 
   it("ends a child that takes too long", function()
@@ -136,7 +136,7 @@ describe("llmprof.spawn.run", function()
         inner = lines_of { "echo", line, "inner" }
       end,
     }))
-    assert.same({ { "outer inner", "stdout", "\n" } }, inner)
+    assert.same({ { "outer inner", "stdout" } }, inner)
   end)
 end)
 
