@@ -92,16 +92,6 @@ static int sys_cpu(lua_State *L) {
   return 1;
 }
 
-/* sys.in_container() -> true, evidence | false */
-static int sys_in_container(lua_State *L) {
-  char evidence[512];
-  bool inside = llmprof_sys_in_container(evidence, sizeof evidence);
-  lua_pushboolean(L, inside);
-  if (!inside) return 1;
-  lua_pushstring(L, evidence);
-  return 2;
-}
-
 /* sys.executable() -> real path of the running binary | nil, message, code */
 static int sys_executable(lua_State *L) {
   llmprof_buffer *path = llmprof_lua_buffer(L);
@@ -153,7 +143,6 @@ static const luaL_Reg functions[] = {
     {"columns", sys_columns},
     {"cpu", sys_cpu},
     {"executable", sys_executable},
-    {"in_container", sys_in_container},
     {"isatty", sys_isatty},
     {"kill", sys_kill},
     {"lines", sys_lines},

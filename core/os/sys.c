@@ -65,52 +65,6 @@ void llmprof_sys_cpu(llmprof_cpu *cpu) {
     cpu->memory = (uint64_t)pages * (uint64_t)page_size;
 }
 
-/* ---- containers ---- */
-
-static bool marker_file(char *evidence, size_t size) {
-  static const char *const paths[] = {"/.dockerenv", "/run/.containerenv",
-                                      "/.singularity.d"};
-  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-    if (access(paths[i], F_OK) != 0) continue;
-    snprintf(evidence, size, "%s exists", paths[i]);
-    return true;
-  }
-  return false;
-}
-
-static bool marker_variable(char *evidence, size_t size) {
-  static const char *const names[] = {"container", "KUBERNETES_SERVICE_HOST"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *value = getenv(names[i]);
-    if (!value || !*value) continue;
-    snprintf(evidence, size, "%s=%s in the environment", names[i], value);
-    return true;
-  }
-  return false;
-}
-
-static bool marker_cgroup(char *evidence, size_t size) {
-  static const char *const words[] = {"docker", "kubepods", "containerd",
-                                      "libpod", "lxc"};
-  FILE *file = fopen("/proc/1/cgroup", "re");
-  if (!file) return false;
-  char line[1024];
-  bool found = false;
-  while (!found && fgets(line, sizeof line, file)) {
-    for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++) {
-      found = strstr(line, words[i]) != NULL;
-      if (found) snprintf(evidence, size, "/proc/1/cgroup names %s", words[i]);
-    }
-  }
-  fclose(file);
-  return found;
-}
-
-bool llmprof_sys_in_container(char *evidence, size_t size) {
-  return marker_file(evidence, size) || marker_variable(evidence, size) ||
-         marker_cgroup(evidence, size);
-}
-
 /* ---- this process ---- */
 
 bool llmprof_sys_executable(llmprof_buffer *path, llmprof_error *err) {

@@ -31,10 +31,6 @@ typedef struct llmprof_cpu {
 /* Never fails: what cannot be found out stays empty. */
 void llmprof_sys_cpu(llmprof_cpu *cpu);
 
-/* Best effort: true when something says that this process runs in a
- * container, and what ("/.dockerenv exists"). False proves nothing. */
-bool llmprof_sys_in_container(char *evidence, size_t size);
-
 /* Replace what `path` holds by the real path of the running binary. NOTFOUND
  * when there is no /proc, or the file was removed or replaced since. */
 bool llmprof_sys_executable(llmprof_buffer *path, llmprof_error *err);

@@ -1,5 +1,6 @@
 -- Which model a run is of: what the configuration says, over it what the workload says
 -- it ran. It stands in results.json, and in short in manifest.json and env.json.
+local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -80,6 +81,25 @@ end
 
 -- ---- the machine ----
 
+local function any(list, is)
+  for _, item in ipairs(list) do
+    if is(item) then return true end
+  end
+  return false
+end
+
+
+-- Does anything say that this is a container? Nothing proves that it is none.
+local function in_container()
+  local groups = fs.read "/proc/1/cgroup" or ""
+  return any({ "/.dockerenv", "/run/.containerenv", "/.singularity.d" }, fs.access)
+    or any({ "container", "KUBERNETES_SERVICE_HOST" },
+      function(name) return (os.getenv(name) or "") ~= "" end)
+    or any({ "docker", "kubepods", "containerd", "libpod", "lxc" },
+      function(word) return groups:find(word, 1, true) end)
+end
+
+
 -- The machine that llmprof runs on, and the one that a capture came from.
 
 local function this_machine()
@@ -88,7 +108,7 @@ local function this_machine()
     kernel = ("%s %s"):format(uname.sysname, uname.release),
     machine = uname.machine,
     cpu = cpu.model, cores = cpu.cores, memory_bytes = cpu.memory,
-    container = sys.in_container(),
+    container = in_container(),
     llmprof = version.version, compiler = version.compiler,
   }
 end

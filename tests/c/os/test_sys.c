@@ -71,42 +71,6 @@ static void test_cpu(void **state) {
   llmprof_buffer_free(&info);
 }
 
-/* In a root of our own, where nothing speaks for a container until we say so.
- * Without /proc: "never fails" includes that. */
-static int look_for_evidence(void) {
-  char evidence[512];
-  llmprof_cpu cpu;
-  unsetenv("container");
-  unsetenv("KUBERNETES_SERVICE_HOST");
-  if (chroot(test_folder()) != 0 || chdir("/") != 0) return TEST_CANNOT;
-  if (llmprof_sys_in_container(evidence, sizeof evidence)) return 1;
-  setenv("container", "podman", 1);
-  if (!llmprof_sys_in_container(evidence, sizeof evidence) ||
-      strcmp(evidence, "container=podman in the environment") != 0)
-    return 2;
-  unsetenv("container");
-  mkdir("proc", 0777);
-  mkdir("proc/1", 0777);
-  if (!llmprof_fs_write("proc/1/cgroup", "0::/\n1:x:/kubepods/pod\n", 22,
-                        NULL) ||
-      !llmprof_sys_in_container(evidence, sizeof evidence) ||
-      strcmp(evidence, "/proc/1/cgroup names kubepods") != 0)
-    return 3;
-  if (!llmprof_fs_write("proc/1/cgroup", "0::/init.scope\n", 15, NULL) ||
-      llmprof_sys_in_container(evidence, sizeof evidence))
-    return 4;
-  if (!llmprof_fs_write(".dockerenv", "", 0, NULL) ||
-      !llmprof_sys_in_container(evidence, sizeof evidence) ||
-      strcmp(evidence, "/.dockerenv exists") != 0)
-    return 5;
-  llmprof_sys_cpu(&cpu);
-  return cpu.model[0] ? 6 : 0;
-}
-
-static void test_in_container(void **state) {
-  test_in_child(look_for_evidence);
-}
-
 static void test_executable(void **state) {
   llmprof_error err;
   llmprof_buffer path = {0};
@@ -169,10 +133,9 @@ int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "deleted") == 0)
     return executable_is_gone(argv[0]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_clocks),      cmocka_unit_test(test_columns),
-      cmocka_unit_test(test_cpu),         cmocka_unit_test(test_in_container),
-      cmocka_unit_test(test_executable),  cmocka_unit_test(test_signals),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_clocks),  cmocka_unit_test(test_columns),
+      cmocka_unit_test(test_cpu),     cmocka_unit_test(test_executable),
+      cmocka_unit_test(test_signals), cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
