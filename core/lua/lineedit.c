@@ -102,26 +102,9 @@ static int f_remember(lua_State *L) {
   return 0;
 }
 
-/* editor:load(path) -> true | nil, message, code */
-static int f_load(lua_State *L) {
-  llmprof_error err;
-  bool ok = llmprof_lineedit_load(check_editor(L), llmprof_lua_check_path(L, 2),
-                                  &err);
-  return llmprof_lua_result(L, ok, &err);
-}
-
-/* editor:save(path) -> true | nil, message, code */
-static int f_save(lua_State *L) {
-  llmprof_error err;
-  bool ok = llmprof_lineedit_save(check_editor(L), llmprof_lua_check_path(L, 2),
-                                  &err);
-  return llmprof_lua_result(L, ok, &err);
-}
-
 static const luaL_Reg methods[] = {
-    {"read", f_read},         {"key", f_key},   {"complete", f_complete},
-    {"remember", f_remember}, {"load", f_load}, {"save", f_save},
-    {"close", f_close},       {NULL, NULL},
+    {"read", f_read},         {"key", f_key},     {"complete", f_complete},
+    {"remember", f_remember}, {"close", f_close}, {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -13,7 +13,6 @@
 #include <wchar.h>
 
 #include "base/alloc.h"
-#include "base/buffer.h"
 #include "base/interrupt.h"
 
 enum {
@@ -24,9 +23,7 @@ struct llmprof_lineedit {
   EditLine *el;
   History *history;
   const char *prompt;
-  char *line;   /* the last one read */
-  char **fresh; /* lines that no file has yet */
-  size_t fresh_count, fresh_cap;
+  char *line; /* the last one read */
   llmprof_completer completer;
   void *user;
 };
@@ -114,17 +111,13 @@ void llmprof_lineedit_complete(llmprof_lineedit *edit,
 
 /* ---- the editor ---- */
 
-static void set_up(History *lines) {
-  HistEvent event;
-  history(lines, &event, H_SETSIZE, HISTORY_LINES);
-  history(lines, &event, H_SETUNIQUE, 1);
-}
-
 static bool start(llmprof_lineedit *edit, const char *program) {
   edit->el = el_init(program, stdin, stdout, stderr);
   edit->history = history_init();
+  HistEvent event;
   if (!edit->el || !edit->history) return false;
-  set_up(edit->history);
+  history(edit->history, &event, H_SETSIZE, HISTORY_LINES);
+  history(edit->history, &event, H_SETUNIQUE, 1);
   el_set(edit->el, EL_CLIENTDATA, edit);
   el_set(edit->el, EL_PROMPT, prompt_of);
   el_set(edit->el, EL_EDITOR, "emacs");
@@ -152,15 +145,8 @@ llmprof_lineedit *llmprof_lineedit_new(const char *program,
   return llmprof_fail_nomem(err), NULL;
 }
 
-static void drop_fresh(llmprof_lineedit *edit) {
-  for (size_t i = 0; i < edit->fresh_count; i++) llmprof_free(edit->fresh[i]);
-  edit->fresh_count = 0;
-}
-
 void llmprof_lineedit_free(llmprof_lineedit *edit) {
   if (!edit) return;
-  drop_fresh(edit);
-  llmprof_free(edit->fresh);
   if (edit->el) el_end(edit->el);
   if (edit->history) history_end(edit->history);
   llmprof_free(edit->line);
@@ -220,64 +206,7 @@ llmprof_typed llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
   return LLMPROF_TYPED_LINE;
 }
 
-/* ---- history ---- */
-
 bool llmprof_lineedit_remember(llmprof_lineedit *edit, const char *line) {
   HistEvent event;
-  if (!llmprof_grow(&edit->fresh, &edit->fresh_cap, edit->fresh_count + 1,
-                    sizeof *edit->fresh))
-    return false;
-  char *kept = llmprof_strdup(line);
-  if (!kept) return false;
-  edit->fresh[edit->fresh_count++] = kept;
   return history(edit->history, &event, H_ENTER, line) >= 0;
-}
-
-static bool fail_history(llmprof_error *err, const char *path) {
-  if (errno) return llmprof_fail_errno(err, errno, "%s", path);
-  return llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a history of libedit",
-                      path);
-}
-
-/* A file that is not there has no lines. */
-static bool load(History *lines, const char *path, llmprof_error *err) {
-  HistEvent event;
-  errno = 0;
-  if (history(lines, &event, H_LOAD, path) >= 0) return true;
-  return errno == ENOENT || fail_history(err, path);
-}
-
-bool llmprof_lineedit_load(llmprof_lineedit *edit, const char *path,
-                           llmprof_error *err) {
-  return load(edit->history, path, err);
-}
-
-/* Write lines to a file beside `path`, which takes its place. */
-static bool replace(History *lines, const char *path, llmprof_error *err) {
-  llmprof_buffer temp_path = {0};
-  HistEvent event;
-  llmprof_buffer_printf(&temp_path, "%s.new", path);
-  bool ok = !temp_path.failed || llmprof_fail_nomem(err);
-  errno = 0;
-  if (ok && (history(lines, &event, H_SAVE, temp_path.bytes) < 0 ||
-             rename(temp_path.bytes, path) != 0))
-    ok = fail_history(err, path);
-  llmprof_buffer_free(&temp_path);
-  return ok;
-}
-
-bool llmprof_lineedit_save(llmprof_lineedit *edit, const char *path,
-                           llmprof_error *err) {
-  HistEvent event;
-  History *lines = history_init();
-  if (!lines) return llmprof_fail_nomem(err);
-  set_up(lines);
-  bool ok = load(lines, path, err);
-  for (size_t i = 0; ok && i < edit->fresh_count; i++)
-    ok = history(lines, &event, H_ENTER, edit->fresh[i]) >= 0 ||
-         llmprof_fail_nomem(err);
-  ok = ok && replace(lines, path, err);
-  history_end(lines);
-  if (ok) drop_fresh(edit);
-  return ok;
 }

@@ -41,15 +41,8 @@ llmprof_typed llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
 llmprof_typed llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
                                    llmprof_error *err);
 
-/* History, newest last: at most 1000 lines, none twice in a row. A file that
- * is not there has none; only its owner may read what is saved. Saving adds the
- * lines remembered since the last time to what the file has by now, and puts a
- * new file in its place: of editors that hold the same lock meanwhile none
- * loses a line. */
+/* Add to the history, which has 1000 lines at most, none twice in a row. False:
+ * out of memory. */
 bool llmprof_lineedit_remember(llmprof_lineedit *edit, const char *line);
-bool llmprof_lineedit_load(llmprof_lineedit *edit, const char *path,
-                           llmprof_error *err);
-bool llmprof_lineedit_save(llmprof_lineedit *edit, const char *path,
-                           llmprof_error *err);
 
 #endif

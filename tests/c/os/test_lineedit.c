@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,56 +137,11 @@ static void test_completion(void **state) {
 }
 
 static void test_history(void **state) {
-  llmprof_error err = {0};
-  const char *path = test_in_folder("history");
-  assert_true(llmprof_lineedit_load(*state, path, &err)); /* none yet */
   assert_true(llmprof_lineedit_remember(*state, "one"));
   assert_true(llmprof_lineedit_remember(*state, "two"));
   assert_true(llmprof_lineedit_remember(*state, "two"));
-  assert_true(llmprof_lineedit_save(*state, path, &err));
-  struct stat info;
-  assert_int_equal(stat(path, &info), 0);
-  assert_int_equal(info.st_mode & 0777, 0600);
   type("\x10\x10\r"); /* up, up */
   expect_line(*state, "one");
-}
-
-static size_t lines_of(const char *path) {
-  size_t lines = 0;
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  for (int c = fgetc(file); c != EOF; c = fgetc(file)) lines += c == '\n';
-  fclose(file);
-  return lines - 1; /* the first says what it is */
-}
-
-/* What another editor has saved meanwhile stays. */
-static void test_history_is_merged(void **state) {
-  llmprof_error err = {0};
-  const char *path = test_in_folder("merged");
-  assert_true(llmprof_lineedit_remember(*state, "mine"));
-  assert_true(llmprof_lineedit_save(*state, path, &err));
-  assert_int_equal(lines_of(path), 1);
-  llmprof_lineedit *other = llmprof_lineedit_new("test", &err);
-  assert_non_null(other);
-  assert_true(llmprof_lineedit_remember(other, "theirs"));
-  assert_true(llmprof_lineedit_save(other, path, &err));
-  assert_int_equal(lines_of(path), 2);
-  assert_true(llmprof_lineedit_remember(*state, "mine again"));
-  assert_true(llmprof_lineedit_save(*state, path, &err));
-  assert_true(llmprof_lineedit_save(*state, path, &err)); /* nothing is new */
-  assert_int_equal(lines_of(path), 3);
-  llmprof_lineedit_free(other);
-}
-
-static void test_history_files(void **state) {
-  llmprof_error err = {0};
-  const char *broken = test_file("broken", "text\n", 5);
-  assert_false(llmprof_lineedit_load(*state, broken, &err));
-  assert_int_equal(err.code, LLMPROF_SYNTAX);
-  assert_non_null(strstr(err.message, "broken: not a history of libedit"));
-  assert_false(llmprof_lineedit_save(*state, "/nowhere/history", &err));
-  assert_int_equal(err.code, LLMPROF_NOTFOUND);
 }
 
 static void test_no_terminal(void **state) {
@@ -224,8 +178,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
       cmocka_unit_test_setup_teardown(test_completion, setup, teardown),
       cmocka_unit_test_setup_teardown(test_history, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_history_is_merged, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_history_files, setup, teardown),
       cmocka_unit_test(test_no_terminal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ local function read_chunk(editor, environment)
     if not code and evaluate.leaves(line) then return nil end
     if line:find "%S" then
       editor:remember(line)
-      terminal.save(editor)
+      terminal.keep(line)
     end
     code = code and code .. "\n" .. line or line
     local chunk, wrong, is_open = evaluate.compile(code, "=input", environment)

@@ -15,6 +15,8 @@ local text = require "llmprof.text"
 
 local terminal = {}
 
+local LINES = 1000 -- that are kept
+
 
 function terminal.path()
   local folder = folders.folder "state"
@@ -48,15 +50,41 @@ local function try(act)
 end
 
 
--- Read it into an editor.
-function terminal.load(editor)
-  try(function(path) return editor:load(path) end)
+-- The lines in it, oldest first. Builds before this one wrote libedit's format: a mark in the
+-- first line, and blanks as \040.
+local function lines_of(path)
+  local contents, message, code = fs.read(path)
+  contents = errors.check(contents or code == "notfound" and "", message, code)
+  local list, rest = {}, contents:match "^_HiStOrY_V2_\n(.*)"
+  for line in (rest or contents):gmatch "[^\n]+" do
+    list[#list + 1] = rest and line:gsub("\\(%d%d%d)",
+      function(code_of) return string.char(tonumber(code_of, 8)) end) or line
+  end
+  return list
 end
 
 
--- Add what the editor remembers since the last time to what prompts have kept by now.
-function terminal.save(editor)
-  try(function(path) return editor:save(path) end)
+-- Read it into an editor.
+function terminal.load(editor)
+  try(function(path)
+    for _, line in ipairs(lines_of(path)) do editor:remember(line) end
+    return true
+  end)
+end
+
+
+-- Add a line to what prompts have kept by now. Only its owner may read it.
+function terminal.keep(line)
+  try(function(path)
+    local list = lines_of(path)
+    if list[#list] ~= line then list[#list + 1] = line end
+    if not fs.stat(path) then
+      errors.check(fs.write_soon(path, ""))
+      errors.check(fs.chmod(path, tonumber("600", 8)))
+    end
+    return fs.write_soon(path,
+      table.concat(list, "\n", math.max(1, #list - LINES + 1)) .. "\n")
+  end)
 end
 
 
