@@ -6,66 +6,25 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/value.h"
 
 enum {
   MIN_WIDTH = 3,   /* ":-:" */
   MAX_WIDTH = 100, /* of alignment: one long cell must not widen every row */
 };
 
-/* A text that was shortened; its number is its place. */
-typedef struct note {
-  llmprof_slice text;
-  uint64_t hash;
-} note;
-
 typedef struct renderer {
   const llmprof_markdown_table *table;
   llmprof_buffer arena, shortened;
   size_t *ends; /* of cells in the arena: the titles, then row by row */
   size_t cell_count;
-  size_t *widths; /* of the columns */
-  note *notes;
-  size_t note_count, note_cap;
-  size_t *slots; /* hash table: index into notes plus 1, or 0 */
-  size_t slot_count;
+  size_t *widths;       /* of the columns */
+  llmprof_value *notes; /* text that was shortened -> its footnote, from 0 */
   llmprof_buffer *note_lines;
   bool nomem;
 } renderer;
 
 /* ---- footnotes ---- */
-
-/* 64-bit FNV-1a */
-static uint64_t hash_of(llmprof_slice text) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (size_t i = 0; i < text.size; i++)
-    hash = (hash ^ (unsigned char)text.bytes[i]) * 0x100000001B3u;
-  return hash;
-}
-
-/* The slot that holds the text, or the empty one where it belongs. */
-static size_t *find_slot(renderer *r, llmprof_slice text, uint64_t hash) {
-  size_t at = (size_t)hash & (r->slot_count - 1);
-  for (;; at = (at + 1) & (r->slot_count - 1)) {
-    if (!r->slots[at]) return &r->slots[at];
-    const note *known = &r->notes[r->slots[at] - 1];
-    if (known->hash == hash && known->text.size == text.size &&
-        memcmp(known->text.bytes, text.bytes, text.size) == 0)
-      return &r->slots[at];
-  }
-}
-
-/* Twice the slots, so that at least half of them are empty. */
-static bool grow_slots(renderer *r) {
-  size_t count = r->slot_count ? r->slot_count * 2 : 64;
-  size_t *slots = llmprof_zalloc(count, sizeof *slots);
-  if (!slots) return false;
-  llmprof_free(r->slots);
-  r->slots = slots;
-  r->slot_count = count;
-  for (size_t i = 0; i < r->note_count; i++)
-    *find_slot(r, r->notes[i].text, r->notes[i].hash) = i + 1;
-  return true;
-}
 
 static void add_marker(renderer *r, llmprof_buffer *out, size_t index) {
   const char *prefix = r->table->note_prefix;
@@ -75,26 +34,20 @@ static void add_marker(renderer *r, llmprof_buffer *out, size_t index) {
 
 /* Index of the text's footnote, which is written when it is new. */
 static size_t note_for(renderer *r, llmprof_slice text, bool code) {
-  if ((r->note_count + 1) * 2 > r->slot_count && !grow_slots(r)) goto nomem;
-  uint64_t hash = hash_of(text);
-  size_t *slot = find_slot(r, text, hash);
-  if (*slot) return *slot - 1;
-  if (!llmprof_grow(&r->notes, &r->note_cap, r->note_count + 1,
-                    sizeof *r->notes))
-    goto nomem;
-  r->notes[r->note_count++] = (note){text, hash};
-  *slot = r->note_count;
-  add_marker(r, r->note_lines, r->note_count - 1);
+  const llmprof_value *known =
+      llmprof_value_get(r->notes, text.bytes, text.size);
+  if (known) return (size_t)llmprof_value_int(known);
+  size_t index = llmprof_value_count(r->notes);
+  r->nomem |= !llmprof_value_set(r->notes, text.bytes, text.size,
+                                 llmprof_value_new_int((int64_t)index));
+  add_marker(r, r->note_lines, index);
   llmprof_buffer_puts(r->note_lines, ": ");
   if (code)
     llmprof_markdown_code(r->note_lines, text.bytes, text.size);
   else
     llmprof_markdown_escape(r->note_lines, text.bytes, text.size);
   llmprof_buffer_putc(r->note_lines, '\n');
-  return r->note_count - 1;
-nomem:
-  r->nomem = true;
-  return 0;
+  return index;
 }
 
 /* ---- cells ---- */
@@ -201,8 +154,7 @@ static void renderer_free(renderer *r) {
   llmprof_buffer_free(&r->shortened);
   llmprof_free(r->ends);
   llmprof_free(r->widths);
-  llmprof_free(r->notes);
-  llmprof_free(r->slots);
+  llmprof_value_free(r->notes);
 }
 
 bool llmprof_markdown_render(llmprof_buffer *out, llmprof_buffer *notes,
@@ -212,10 +164,11 @@ bool llmprof_markdown_render(llmprof_buffer *out, llmprof_buffer *notes,
   renderer r = {.table = table, .note_lines = notes};
   r.ends = llmprof_alloc((table->row_count + 1) * columns, sizeof *r.ends);
   r.widths = llmprof_alloc(columns, sizeof *r.widths);
-  bool ok = r.ends && r.widths && render_cells(&r);
+  r.notes = llmprof_value_new_map();
+  bool ok = r.ends && r.widths && r.notes && render_cells(&r);
   if (ok) add_table(out, &r);
   ok = ok && !out->failed && !notes->failed;
-  *note_count = r.note_count;
+  *note_count = r.notes ? llmprof_value_count(r.notes) : 0;
   renderer_free(&r);
   return ok || llmprof_fail_nomem(err);
 }

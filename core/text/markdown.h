@@ -50,8 +50,9 @@ typedef struct llmprof_markdown_table {
  * distinct text, to `notes`: put them below the table, with a blank line
  * between. *note_count is how many there are. Tables of one document need
  * prefixes or numbers of their own. Columns are aligned up to a width of 100;
- * a longer cell sticks out. Time and memory are linear in the size of the
- * cells. False when out of memory: then both buffers hold part of it. */
+ * a longer cell sticks out. Memory is linear in the size of the cells, and time
+ * but for the footnotes. False when out of memory: then both buffers hold part
+ * of it. */
 bool llmprof_markdown_render(llmprof_buffer *out, llmprof_buffer *notes,
                              const llmprof_markdown_table *table,
                              size_t *note_count, llmprof_error *err);
