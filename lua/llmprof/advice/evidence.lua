@@ -159,10 +159,8 @@ end
 -- Whether a decode replays CUDA graphs: several kernels to a launch, or graphs that were
 -- traced as wholes.
 function evidence.replays_graphs(stage)
-  for _, instance in ipairs(stage.instances or {}) do
-    if (instance.graphs or 0) > 0 then return true end
-  end
-  return stage.kernels >= 2 * stage.launches
+  local _, graphs = lists.largest(stage.instances or {}, "graphs")
+  return (graphs or 0) > 0 or stage.kernels >= 2 * stage.launches
 end
 
 
@@ -231,10 +229,8 @@ end
 
 -- ns of kernels of collectives in one instance, which may wait for other ranks.
 function evidence.in_collectives(stage)
-  for _, group in ipairs(stage.categories or {}) do
-    if group.category == "communication" then return group.gpu_time_ns end
-  end
-  return 0
+  local group = lists.find(stage.categories or {}, "category", "communication")
+  return group and group.gpu_time_ns or 0
 end
 
 

@@ -61,7 +61,7 @@ local evidence = require "llmprof.advice.evidence"
 local json = require "llmprof.json"
 local files = require "llmprof.io.files"
 local recipe = require "llmprof.recipe"
-local concatenated = require("llmprof.tables.lists").joined
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
 local advice = {}
@@ -395,7 +395,7 @@ end
 -- said.
 local function together(results, a, b, replay)
   local stage = evidence.find(results, a.stage)
-  local made = replay(concatenated(a.changes, b.changes), stage.parent or stage.name, true)
+  local made = replay(lists.joined(a.changes, b.changes), stage.parent or stage.name, true)
   return made and math.max(made.gain, 0) / stage.wall.count
 end
 
@@ -457,7 +457,7 @@ end
 
 
 -- What one rule says goes to the lists; report.count is that of its findings.
-local function reporter(rule, results, lists, replay)
+local function reporter(rule, results, into, replay)
   local report = { count = 0, abstained = false }
   function report.finding(finding)
     if type(finding) ~= "table" then refuse(rule, "a finding is a table") end
@@ -471,11 +471,11 @@ local function reporter(rule, results, lists, replay)
     if fault then refuse(rule, fault) end
     add_lines(results, finding)
     if finding.changes then replay_changes(results, finding, replay, of_others) end
-    lists.findings[#lists.findings + 1] = finding
+    into.findings[#into.findings + 1] = finding
     report.count = report.count + 1
   end
   function report.abstain(why)
-    lists.abstained[#lists.abstained + 1] = { rule = rule.name, why = why }
+    into.abstained[#into.abstained + 1] = { rule = rule.name, why = why }
     report.abstained = true
   end
   return report
@@ -484,51 +484,51 @@ end
 
 -- Note why a rule is silent: what it returned when it neither found anything nor
 -- abstained. count: of its findings before it was asked.
-local function note_silence(rule, report, count, stage, why, lists)
+local function note_silence(rule, report, count, stage, why, into)
   if report.count > count or report.abstained then return end
-  lists.silent[#lists.silent + 1] = { rule = rule.name, stage = stage,
+  into.silent[#into.silent + 1] = { rule = rule.name, stage = stage,
     why = type(why) == "string" and why or "it found nothing" }
 end
 
 
 -- Ask a rule about one stage; whether it found something.
-local function examine_one(rule, results, stage, report, lists)
+local function examine_one(rule, results, stage, report, into)
   local count = report.count
   local why = rule.examine_stage(results, stage, report)
-  note_silence(rule, report, count, stage.name, why, lists)
+  note_silence(rule, report, count, stage.name, why, into)
   return report.count > count
 end
 
 
-local function examine_stages(rule, results, report, lists)
+local function examine_stages(rule, results, report, into)
   local stages, within = evidence.stages(results), {}
   if #stages == 0 then return report.abstain "no stage was measured" end
   for _, stage in ipairs(rule.children and evidence.working_children(results) or {}) do
-    if examine_one(rule, results, stage, report, lists) then within[stage.parent] = stage.name end
+    if examine_one(rule, results, stage, report, into) then within[stage.parent] = stage.name end
   end
   for _, stage in ipairs(stages) do
     local part = within[stage.name]
     if part then
       note_silence(rule, report, report.count, stage.name, ("see %s, which is in it"):format(part),
-        lists)
+        into)
     else
-      examine_one(rule, results, stage, report, lists)
+      examine_one(rule, results, stage, report, into)
     end
   end
 end
 
 
-local function ask(rule, results, lists, replay)
-  local report = reporter(rule, results, lists, replay)
-  if not rule.examine then return examine_stages(rule, results, report, lists) end
-  note_silence(rule, report, 0, nil, rule.examine(results, report), lists)
+local function ask(rule, results, into, replay)
+  local report = reporter(rule, results, into, replay)
+  if not rule.examine then return examine_stages(rule, results, report, into) end
+  note_silence(rule, report, 0, nil, rule.examine(results, report), into)
 end
 
 
 -- What a rule finds in code that is the engine's is a reason, and no finding.
-local function excuse(list, engine, lists)
+local function excuse(list, engine, into)
   for _, finding in ipairs(list) do
-    lists.silent[#lists.silent + 1] = { rule = finding.rule, stage = finding.stage,
+    into.silent[#into.silent + 1] = { rule = finding.rule, stage = finding.stage,
       why = ("%s, but that is the code of %s"):format(finding.title, engine) }
   end
 end
@@ -539,23 +539,26 @@ local function not_replayed() return nil, "there is no trace to replay" end
 
 
 -- Apply one rule; its findings, abstentions and reasons go to the lists.
-local function apply(rule, results, lists, replay)
+local function apply(rule, results, into, replay)
   local engine = rule.own_code and evidence.engine(results)
-  if not engine then return ask(rule, results, lists, replay) end
+  if not engine then return ask(rule, results, into, replay) end
   local found = {}
-  ask(rule, results, { findings = found, abstained = lists.abstained, silent = lists.silent },
+  ask(rule, results, { findings = found, abstained = into.abstained, silent = into.silent },
     not_replayed)
-  excuse(found, engine, lists)
+  excuse(found, engine, into)
 end
 
 
 -- Names of the rules, sorted: every module here but what they share.
 function advice.names()
-  local names = files.module_names "advice"
-  for i = #names, 1, -1 do
-    if names[i] == "evidence" then table.remove(names, i) end
-  end
-  return names
+  return lists.filtered(files.module_names "advice", function(name) return name ~= "evidence" end)
+end
+
+
+local function all_rules()
+  local rules = {}
+  for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
+  return rules
 end
 
 
@@ -581,19 +584,19 @@ end
 -- not be added up; both nil where none overlap), abstained (list of { rule, why }), silent
 -- (list of { rule, stage, why }) }. replay: see advice.examine.
 function advice.apply(rules, results, replay)
-  local lists = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
+  local into = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
   local by_name = {}
   for _, rule in ipairs(rules) do
     by_name[rule.name] = rule
     if not rule.about or results[rule.about] then
-      apply(rule, results, lists, replay or not_replayed)
+      apply(rule, results, into, replay or not_replayed)
     end
   end
-  local worths = worths_of(results, lists.findings, by_name)
-  table.sort(lists.findings, function(a, b) return is_before(a, b, worths) end)
-  link(lists.findings)
-  lists.pairs, lists.note = overlaps_of(results, lists.findings, replay or not_replayed, by_name)
-  return lists
+  local worths = worths_of(results, into.findings, by_name)
+  table.sort(into.findings, function(a, b) return is_before(a, b, worths) end)
+  link(into.findings)
+  into.pairs, into.note = overlaps_of(results, into.findings, replay or not_replayed, by_name)
+  return into
 end
 
 
@@ -601,20 +604,13 @@ end
 -- errors in what they find. replay(changes, stage [, alone]) gives what the changes give back of a
 -- stage, as whatif's `gain`, or nil and why it cannot be said.
 function advice.examine(results, extra, replay)
-  local rules = {}
-  for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
-  return advice.apply(concatenated(rules, extra or {}), results, replay)
+  return advice.apply(lists.joined(all_rules(), extra or {}), results, replay)
 end
 
 
 -- The same for the rules that ask for nothing but ranks: of results without a timeline.
 function advice.examine_ranks(results)
-  local rules = {}
-  for _, name in ipairs(advice.names()) do
-    local rule = require("llmprof.advice." .. name)
-    if rule.of_ranks then rules[#rules + 1] = rule end
-  end
-  return advice.apply(rules, results)
+  return advice.apply(lists.filtered(all_rules(), function(rule) return rule.of_ranks end), results)
 end
 
 

@@ -26,6 +26,7 @@
 --                  conf/categories.yaml says of them, of the same form (optional)
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 
 local engines = {}
 
@@ -133,12 +134,7 @@ end
 
 
 -- The engine of that name, nil when there is none.
-function engines.find(name)
-  for _, engine in ipairs(engines.all()) do
-    if engine.name == name then return engine end
-  end
-  return nil
-end
+function engines.find(name) return lists.find(engines.all(), "name", name) end
 
 
 return engines

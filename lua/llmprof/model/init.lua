@@ -36,6 +36,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local huggingface = require "llmprof.model.huggingface"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local schema = require "llmprof.model.schema"
 local yaml = require "llmprof.yaml"
@@ -194,23 +195,19 @@ function model.encode(arch, name, images)
   for i, image in ipairs(images) do
     counted[i] = { count = count(image, "count", 1), size = count(image, "size", 1) }
   end
-  local sum = cost.new(arch.formats)
-  for _, part in ipairs(arch.encoders) do
-    if part.name == name then
-      encoder.encode(sum, part, counted)
-      return sum:total()
-    end
+  local sum, part = cost.new(arch.formats), lists.find(arch.encoders, "name", name)
+  if not part then
+    errors.raise("usage", ("%s: it describes no encoder '%s'"):format(arch.source, name))
   end
-  errors.raise("usage", ("%s: it describes no encoder '%s'"):format(arch.source, name))
+  encoder.encode(sum, part, counted)
+  return sum:total()
 end
 
 
 -- Does the encoder of that name take windows of audio instead of images?
 function model.takes_audio(arch, name)
-  for _, part in ipairs(arch.encoders) do
-    if part.name == name then return encoder.takes_audio(part) end
-  end
-  return false
+  local part = lists.find(arch.encoders, "name", name)
+  return part ~= nil and encoder.takes_audio(part)
 end
 
 

@@ -287,16 +287,8 @@ nsys.complaints = {
 local MOST_COMPLAINTS, MOST_REPORTS = 100, 10000
 
 
-local function has_message(list, message)
-  for _, entry in ipairs(list) do
-    if entry.message == message then return true end
-  end
-  return false
-end
-
-
 local function add_complaint(list, message, hint)
-  if #list < MOST_COMPLAINTS and not has_message(list, message) then
+  if #list < MOST_COMPLAINTS and not lists.find(list, "message", message) then
     list[#list + 1] = { message = message, hint = hint }
   end
 end

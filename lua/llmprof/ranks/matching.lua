@@ -48,16 +48,14 @@ local TEXTS = { short_name = true, phase = true }
 
 -- A view with all that is read; absent what is not there.
 local function with_all(all)
-  local there, lacking = {}, {}
+  local lacking = {}
   for _, name in ipairs(READ) do
-    if rows.has(all, name) then
-      there[#there + 1] = name
-    else
+    if not rows.has(all, name) then
       lacking[#lacking + 1] = { name = name, type = TEXTS[name] and "string" or "integer",
         get = function() return nil end }
     end
   end
-  local view = errors.check(all:select(there))
+  local view = errors.check(all:select(rows.among(all, READ)))
   return #lacking > 0 and rows.extend(view, {}, lacking) or view
 end
 

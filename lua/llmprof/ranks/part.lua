@@ -205,12 +205,7 @@ end
 -- The columns of these names that a frame has. borrowed: in the memory of the trace, else in its
 -- own.
 local function kept(frame, names, borrowed)
-  local there, list = {}, {}
-  for _, column in ipairs(frame:columns()) do there[column.name] = true end
-  for _, name in ipairs(names) do
-    if there[name] then list[#list + 1] = name end
-  end
-  local view = errors.check(frame:select(list))
+  local view = errors.check(frame:select(rows.among(frame, names)))
   return borrowed and view or pack.join { view }
 end
 

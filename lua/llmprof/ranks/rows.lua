@@ -1,15 +1,23 @@
 -- Columns about groups of a frame's rows: what Lua knows of a few distinct keys,
 -- for millions of rows.
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 
 local rows = {}
 
 
-function rows.has(frame, name)
-  for _, column in ipairs(frame:columns()) do
-    if column.name == name then return true end
-  end
-  return false
+function rows.has(frame, name) return lists.find(frame:columns(), "name", name) ~= nil end
+
+
+-- The names of a frame's columns; those among some that it has, in the order of these.
+function rows.names(frame)
+  local names = {}
+  for i, column in ipairs(frame:columns()) do names[i] = column.name end
+  return names
+end
+
+function rows.among(frame, names)
+  return lists.filtered(names, function(name) return rows.has(frame, name) end)
 end
 
 

@@ -134,10 +134,7 @@ end
 -- it; windows: of uncounted.windows, or nil; names: the columns that are kept, nil for all.
 -- Returns a new frame.
 function uncounted.mark(of, time, windows, names)
-  names = names or {}
-  if #names == 0 then
-    for i, own in ipairs(of:columns()) do names[i] = own.name end
-  end
+  names = names or rows.names(of)
   names[#names + 1] = "uncounted"
   if windows and rows.has(of, "phase") then
     local made, keys = frame_of(windows)
@@ -155,8 +152,7 @@ end
 
 -- The same of steps, by the middle of each.
 function uncounted.mark_steps(steps, windows)
-  local names = {}
-  for i, own in ipairs(steps:columns()) do names[i] = own.name end
+  local names = rows.names(steps)
   steps:compute { name = "middle", type = "integer",
     steps = { { "begin" }, { "last" }, "+", 2, "/" } }
   return uncounted.mark(steps, "middle", windows, names)

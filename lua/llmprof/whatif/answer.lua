@@ -209,9 +209,7 @@ end
 -- format: the name of one of tables.formats with headings, or "json".
 function answer.render(format, made)
   if format == "json" then return to_json(made) end
-  for _, one in ipairs(tables.formats()) do
-    if one.name == format then return to_text(one, made) end
-  end
+  return to_text(tables.format(format), made)
 end
 
 

@@ -830,24 +830,20 @@ function whatif.render_outcome(format, rows, code, finding)
     row.between = ("%.3f to %.3f"):format(row.low / 1e6, row.high / 1e6)
     row.off_percent, row.verdict = row.off * 100, row.inside and "inside" or "outside"
   end
-  for _, one in ipairs(tables.formats()) do
-    if one.name == format then
-      local heading = ("%sPredicted by %s\n\n"):format(one.heading,
-        one.escape(finding or code))
-      if #rows == 0 then return heading .. "No stage was predicted to change.\n" end
-      local lines = { tables.render(format, COLUMNS, rows) }
-      for _, row in ipairs(rows) do
-        lines[#lines + 1] = one.escape(ALONE:format(row.stage, row.cpu / 1e6, row.cpu_came / 1e6,
-          row.gpu / 1e6, row.gpu_came / 1e6))
-        lines[#lines + 1] = one.escape(host_line(row.host))
-        lines[#lines + 1] = row.why and one.escape(row.why)
-        lines[#lines + 1] = ("For the ledger: | %s | `%s` | %.2f | %.2f | %s | %.2f | %s |"):format(
-          row.stage, code, row.now / 1e6, row.predicted / 1e6, row.between, row.came / 1e6,
-          row.verdict)
-      end
-      return heading .. table.concat(lines, "\n") .. "\n"
-    end
+  local one = tables.format(format)
+  local heading = ("%sPredicted by %s\n\n"):format(one.heading, one.escape(finding or code))
+  if #rows == 0 then return heading .. "No stage was predicted to change.\n" end
+  local lines = { tables.render(format, COLUMNS, rows) }
+  for _, row in ipairs(rows) do
+    lines[#lines + 1] = one.escape(ALONE:format(row.stage, row.cpu / 1e6, row.cpu_came / 1e6,
+      row.gpu / 1e6, row.gpu_came / 1e6))
+    lines[#lines + 1] = one.escape(host_line(row.host))
+    lines[#lines + 1] = row.why and one.escape(row.why)
+    lines[#lines + 1] = ("For the ledger: | %s | `%s` | %.2f | %.2f | %s | %.2f | %s |"):format(
+      row.stage, code, row.now / 1e6, row.predicted / 1e6, row.between, row.came / 1e6,
+      row.verdict)
   end
+  return heading .. table.concat(lines, "\n") .. "\n"
 end
 
 

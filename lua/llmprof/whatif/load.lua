@@ -668,19 +668,16 @@ function load.render(format, paths, wanted)
     row.ttft_between = ("%.1f to %.1f"):format(row.ttft_low, row.ttft_high)
     row.tpot_between = ("%.2f to %.2f"):format(row.tpot_low, row.tpot_high)
   end
-  for _, one in ipairs(tables.formats()) do
-    if one.name == format then
-      local words = WORDS:format(given.front, given.before, given.prefill, given.token,
-        given.ahead > 0 and "tokens come a step later, as the engine schedules ahead"
-          or "tokens come at the end of their step",
-        given.in_rounds and "a round is sent at once when the one before is answered"
-          or "each client sends the next request when the last one is answered", given.budget)
-      if #said > 0 then words = ("%s Refused: %s."):format(words, table.concat(said, "; ")) end
-      return ("%sWhat If\n\n%s\n\n%s\n\n%sHow Well the Queue Fits\n\n%s\n"):format(one.heading,
-        one.escape(words), tables.render(format, PREDICTED, rows), one.heading,
-        tables.render(format, MEASURED, fit))
-    end
-  end
+  local one = tables.format(format)
+  local words = WORDS:format(given.front, given.before, given.prefill, given.token,
+    given.ahead > 0 and "tokens come a step later, as the engine schedules ahead"
+      or "tokens come at the end of their step",
+    given.in_rounds and "a round is sent at once when the one before is answered"
+      or "each client sends the next request when the last one is answered", given.budget)
+  if #said > 0 then words = ("%s Refused: %s."):format(words, table.concat(said, "; ")) end
+  return ("%sWhat If\n\n%s\n\n%s\n\n%sHow Well the Queue Fits\n\n%s\n"):format(one.heading,
+    one.escape(words), tables.render(format, PREDICTED, rows), one.heading,
+    tables.render(format, MEASURED, fit))
 end
 
 

@@ -342,10 +342,8 @@ end
 
 -- Is a stage's range one of the default domain, though its name has a colon?
 local function is_default(name, found)
-  for _, instance in ipairs(found.instances) do
-    if instance.stage == name then return instance.domain == nil end
-  end
-  return false
+  local instance = lists.find(found.instances, "stage", name)
+  return instance ~= nil and instance.domain == nil
 end
 
 

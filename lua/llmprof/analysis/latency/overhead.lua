@@ -1,4 +1,5 @@
 -- What profiling cost: the workload's own stage times, plain and profiled.
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
@@ -59,22 +60,16 @@ end
 
 -- The row of a stage: the workload may leave out its domain.
 local function row_for(results, stage)
-  local role, found = range_name.role(stage.name), nil
-  for _, row in ipairs(results.overhead and results.overhead.stages or {}) do
-    if row.name == stage.name then return row end
-    if row.name == role then found = row end
-  end
-  return found
+  local list = results.overhead and results.overhead.stages or {}
+  return lists.find(list, "name", stage.name)
+    or lists.find(list, "name", range_name.role(stage.name))
 end
 
 
 -- How many ranks run a stage of the timeline, which is the first file, side by side.
 function overhead.ranks_in_trace(results)
-  local list, count = results.ranks and results.ranks.ranks or {}, 0
-  for _, rank in ipairs(list) do
-    if rank.file == list[1].file then count = count + 1 end
-  end
-  return math.max(count, 1)
+  local list = results.ranks and results.ranks.ranks or {}
+  return math.max(#lists.filtered(list, function(rank) return rank.file == list[1].file end), 1)
 end
 
 

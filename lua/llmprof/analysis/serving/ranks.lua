@@ -16,6 +16,7 @@ local part = require "llmprof.ranks.part"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.ranks"
+local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local steps = require "llmprof.analysis.stages.steps"
 local version = require "llmprof.version"
@@ -214,10 +215,7 @@ end
 
 -- Collectives with the `step` that steps have: in parts it is a row of all steps.
 local function restep(made, own)
-  local names = {}
-  for _, column in ipairs(made:columns()) do
-    if column.name ~= "step" then names[#names + 1] = column.name end
-  end
+  local names = lists.filtered(rows.names(made), function(name) return name ~= "step" end)
   spans.look_up(made, "step", own, "step", "own_step")
   local view = errors.check(made:select(table.move(names, 1, #names, 2, { "own_step" })))
   view:lag { column = "own_step", offset = 0, name = "step" }

@@ -7,6 +7,7 @@
 -- stage named like an encoder is that encoder. Other stages have no cost. Where
 -- a repeat has several ranges of a stage (a range per step), each has its share.
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local model = require "llmprof.model"
 local range_name = require "llmprof.trace.nvtx_names"
 local errors = require "llmprof.process.errors"
@@ -109,14 +110,6 @@ local function one_after_the_other(list, ranges)
 end
 
 
-local function is_encoder(arch, name)
-  for _, part in ipairs(arch.encoders) do
-    if part.name == name then return true end
-  end
-  return false
-end
-
-
 -- Ranges of a stage in one repeat.
 local function ranges_of(stage)
   local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats
@@ -176,7 +169,7 @@ local function from_description(given, stage, own_stage)
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
   local role, cost, done, sequence = range_name.role(stage.name), nil, nil, nil
-  if is_encoder(arch, role) then
+  if lists.find(arch.encoders, "name", role) then
     cost, done = encoder_cost(arch, run, role)
   elseif arch.decoder and role == "prefill" then
     cost, done, sequence = prefill_cost(arch, run, own_stage)

@@ -77,30 +77,20 @@ function stage_summary.find_bound(stage, idle, waits)
 end
 
 
-local function entry(list, key, value)
-  for _, one in ipairs(list or {}) do
-    if one[key] == value then return one end
-  end
-end
-
-
 -- Means of the steps of a phase over the ranks of the timeline: all of them, but one where
 -- each gave a file, since the timeline is then the first.
 function stage_summary.steps_of(ranks, name)
-  local group, first = entry(ranks.stages, "phase", name), ranks.ranks[1]
+  local group, first = lists.find(ranks.stages or {}, "phase", name), ranks.ranks[1]
   if #(ranks.files or {}) < 2 then return group end
-  return group and first and entry(group.ranks, "rank", first.rank)
+  return group and first and lists.find(group.ranks, "rank", first.rank)
 end
 
 
 -- The same of a stage without steps: what its kernels tell, at least.
 local function of_kernels(stage)
-  for _, group in ipairs(stage.wall and stage.categories or {}) do
-    if group.category == categories.COMMUNICATION then
-      return { mean_ns = stage.wall.mean_ns,
-        exposed_ns = group.gpu_time_ns - (stage.gpu_time_ns - stage.gpu_busy_ns) }
-    end
-  end
+  local group = stage.wall and lists.find(stage.categories, "category", categories.COMMUNICATION)
+  return group and { mean_ns = stage.wall.mean_ns,
+    exposed_ns = group.gpu_time_ns - (stage.gpu_time_ns - stage.gpu_busy_ns) }
 end
 
 

@@ -1,6 +1,7 @@
 -- What of a trace belongs to its stages: repeats that count, and totals of operations.
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local trace_file = require "llmprof.trace.file"
 
 local totals = { reads = { "trace", "found", "metrics", "kernels" },
@@ -19,14 +20,6 @@ local function busy_of(ops)
 end
 
 
-local function has_communication(kernels)
-  for _, kernel in ipairs(kernels or {}) do
-    if kernel.category == categories.COMMUNICATION then return true end
-  end
-  return false
-end
-
-
 -- What runs beside what: time of each class, and the part of it in which nothing of a class
 -- before it ran on that GPU: { computation_ns, communication_ns, exposed_communication_ns,
 -- transfers_ns (copies and sets), exposed_transfers_ns }. nil where graphs were traced whole.
@@ -36,7 +29,7 @@ local function overlap_of(ops, kernels)
   local all, both = busy_of(ops), busy_of(launched)
   local made = { computation_ns = both, transfers_ns = busy_of(check(ops:where {
     kind = { "copy", "set" } })), exposed_transfers_ns = all - both }
-  if has_communication(kernels) then
+  if lists.find(kernels or {}, "category", categories.COMMUNICATION) then
     categories.marker(nil, categories.COMMUNICATION)(launched, "name", "is_communication")
     made.computation_ns = busy_of(check(launched:where { { "is_communication", "~=", 1 } }))
     made.communication_ns = busy_of(check(launched:where { is_communication = 1 }))

@@ -139,17 +139,6 @@ function launches.rows(classes)
 end
 
 
--- The columns of IDENTITY that a frame has.
-local function identity(frame)
-  local has, list = {}, {}
-  for _, column in ipairs(frame:columns()) do has[column.name] = true end
-  for _, name in ipairs(IDENTITY) do
-    if has[name] then list[#list + 1] = name end
-  end
-  return list
-end
-
-
 -- Tags, one a line.
 local function tags(text)
   local list = {}
@@ -177,7 +166,10 @@ end
 
 -- Launches of a frame whose figures are there.
 local function made(frame, has)
-  local classes, shared = {}, identity(frame)
+  local classes = {}
+  local shared = lists.filtered(IDENTITY, function(name)
+    return lists.find(frame:columns(), "name", name)
+  end)
   for i, rows in ipairs(frame:rows_by(shared)) do classes[i] = class_of(frame, rows, shared) end
   return setmetatable({ frame = frame, classes = classes, shared = shared, has = has,
     known = {} }, Launches)
