@@ -1,7 +1,15 @@
 #include "frame/cells.h"
 
+#include "llmprof/alloc.h"
+
 int64_t llmprof_cell(const llmprof_column *column, size_t row) {
   return llmprof_values_get(column->values, row);
+}
+
+int64_t *llmprof_absent_cells(size_t count) {
+  int64_t *cells = llmprof_alloc(count, sizeof *cells);
+  for (size_t i = 0; cells && i < count; i++) cells[i] = LLMPROF_ABSENT;
+  return cells;
 }
 
 llmprof_cell_span llmprof_span_cells(const llmprof_column *column,

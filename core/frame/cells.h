@@ -43,6 +43,9 @@ static inline double llmprof_real_at(const llmprof_column *column, size_t row) {
   return column->type == LLMPROF_F64 ? llmprof_cell_real(cell) : (double)cell;
 }
 
+/* The caller frees; NULL when out of memory. */
+int64_t *llmprof_absent_cells(size_t count);
+
 /* Where a part of `parts` of the rows begins: at a block. */
 static inline size_t llmprof_part_begin(size_t rows, size_t parts,
                                         size_t part) {

@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "frame/group_by.h"
+#include "frame/times.h"
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
 
@@ -35,12 +36,8 @@ size_t llmprof_classes_count(const llmprof_classes *classes) {
 
 /* ---- making them ---- */
 
-/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
 static void add(int64_t *total, int64_t from, int64_t to) {
-  int64_t time;
-  if (__builtin_sub_overflow(to, from, &time) ||
-      __builtin_add_overflow(*total, time, total))
-    *total = INT64_MAX;
+  *total = llmprof_time_sum(*total, llmprof_time_between(from, to));
 }
 
 /* A row lasts from its start, which is not absent in what is reached, on. */
@@ -316,18 +313,14 @@ static bool visit_all(outside *o, llmprof_classes *const *classes, size_t count,
 static bool outside_init(outside *o, llmprof_frame *frame,
                          const llmprof_outside_columns *columns, size_t groups,
                          llmprof_error *err) {
-  size_t rows = llmprof_frame_rows(frame);
   o->begin = llmprof_frame_column(frame, columns->begin, err);
   o->key = o->begin ? llmprof_frame_column(frame, columns->key, err) : NULL;
   if (!o->key ||
       !llmprof_visit_make(&o->rows, frame, columns->start, columns->end, err))
     return false;
-  o->last = llmprof_alloc(groups, sizeof *o->last);
-  o->made = llmprof_alloc(rows, sizeof *o->made);
-  if (!o->last || !o->made) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < groups; i++) o->last[i] = LLMPROF_ABSENT;
-  for (size_t i = 0; i < rows; i++) o->made[i] = LLMPROF_ABSENT;
-  return true;
+  o->last = llmprof_absent_cells(groups);
+  o->made = llmprof_absent_cells(llmprof_frame_rows(frame));
+  return (o->last && o->made) || llmprof_fail_nomem(err);
 }
 
 /* A column of the cells, stored in as few bytes as they take. */

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "frame/group_by.h"
 #include "frame/relate.h"
+#include "frame/times.h"
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
 
@@ -22,16 +23,10 @@ static void gaps_free(gaps *g) {
   llmprof_free(g->previous);
 }
 
-static int64_t *absent_cells(size_t count) {
-  int64_t *cells = llmprof_alloc(count, sizeof *cells);
-  for (size_t i = 0; cells && i < count; i++) cells[i] = LLMPROF_ABSENT;
-  return cells;
-}
-
 /* Cells of a column, where it is wanted. */
 static bool make_cells(gaps *g, const llmprof_gap_names *names) {
-  if (names->before) g->before = absent_cells(g->rows.rows);
-  if (names->after) g->after = absent_cells(g->rows.rows);
+  if (names->before) g->before = llmprof_absent_cells(g->rows.rows);
+  if (names->after) g->after = llmprof_absent_cells(g->rows.rows);
   if (names->previous)
     g->previous = llmprof_alloc(g->rows.rows, sizeof *g->previous);
   for (size_t row = 0; g->previous && row < g->rows.rows; row++)
@@ -44,16 +39,14 @@ static bool gaps_init(gaps *g, llmprof_frame *frame, size_t start, size_t end,
                       size_t groups, const llmprof_gap_names *names,
                       llmprof_error *err) {
   if (!llmprof_visit_make(&g->rows, frame, start, end, err)) return false;
-  g->last_end = absent_cells(groups);
+  g->last_end = llmprof_absent_cells(groups);
   g->last_row = llmprof_alloc(groups, sizeof *g->last_row);
   return (g->last_end && g->last_row && make_cells(g, names)) ||
          llmprof_fail_nomem(err);
 }
 
 static int64_t hole(int64_t from, int64_t to) {
-  int64_t length;
-  if (to <= from) return 0;
-  return __builtin_sub_overflow(to, from, &length) ? INT64_MAX : length;
+  return to <= from ? 0 : llmprof_time_between(from, to);
 }
 
 /* A row that starts no earlier than those visited before it. */

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "frame/group_by.h"
+#include "frame/times.h"
 #include "frame/visit.h"
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -12,18 +13,6 @@ static int64_t larger(int64_t a, int64_t b) {
 
 static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
-}
-
-/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
-static int64_t add(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-/* From start to a later end. */
-static int64_t length(int64_t start, int64_t end) {
-  int64_t time;
-  return __builtin_sub_overflow(end, start, &time) ? INT64_MAX : time;
 }
 
 void llmprof_intervals_free(llmprof_intervals *set) {
@@ -119,9 +108,10 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
 static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
   if (!is_interval(start, end)) return;
   if (extent->first == LLMPROF_ABSENT) {
-    *extent = (llmprof_extent){length(start, end), start, end};
+    *extent = (llmprof_extent){llmprof_time_between(start, end), start, end};
   } else if (end > extent->last) {
-    extent->busy = add(extent->busy, length(larger(start, extent->last), end));
+    extent->busy = llmprof_time_sum(
+        extent->busy, llmprof_time_between(larger(start, extent->last), end));
     extent->last = end;
   }
 }
@@ -185,8 +175,9 @@ int64_t llmprof_intervals_covered_near(const llmprof_intervals *set,
   int64_t total = 0;
   *place = after_place(set, *place, from);
   for (size_t i = *place; i < set->count && set->items[i].start < to; i++)
-    total = add(total, length(larger(set->items[i].start, from),
-                              smaller(set->items[i].end, to)));
+    total = llmprof_time_sum(
+        total, llmprof_time_between(larger(set->items[i].start, from),
+                                    smaller(set->items[i].end, to)));
   return total;
 }
 
@@ -198,7 +189,7 @@ int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
 
 static bool add_gap(llmprof_intervals *gaps, size_t *cap, int64_t start,
                     int64_t end, int64_t shortest) {
-  if (end <= start || length(start, end) < shortest) return true;
+  if (end <= start || llmprof_time_between(start, end) < shortest) return true;
   if (!llmprof_grow(&gaps->items, cap, gaps->count + 1, sizeof *gaps->items))
     return false;
   gaps->items[gaps->count++] = (llmprof_interval){start, end};
@@ -232,7 +223,8 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
   while (i < a->count && j < b->count) {
     llmprof_interval x = a->items[i], y = b->items[j];
     int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);
-    if (end > start) total = add(total, length(start, end));
+    if (end > start)
+      total = llmprof_time_sum(total, llmprof_time_between(start, end));
     if (x.end < y.end)
       i++;
     else

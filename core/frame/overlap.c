@@ -5,6 +5,7 @@
 #include "frame/cells.h"
 #include "frame/group_by.h"
 #include "frame/relate.h"
+#include "frame/times.h"
 #include "llmprof/alloc.h"
 
 /* What of a group runs, and since when that is so. */
@@ -41,11 +42,7 @@ static uint32_t at(const uint32_t *order, size_t place) {
 /* A row begins or ends; times are no further apart than one row is long. */
 static void change(sweep *s, running *of, uint32_t row, int64_t time,
                    bool begins) {
-  int64_t alone;
-  if (of->count == 1) {
-    if (__builtin_sub_overflow(time, of->since, &alone)) alone = INT64_MAX;
-    s->own[of->rows] += alone;
-  }
+  if (of->count == 1) s->own[of->rows] += llmprof_time_between(of->since, time);
   of->count += begins ? 1 : -1U;
   of->rows ^= row;
   of->since = time;

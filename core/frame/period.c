@@ -7,6 +7,7 @@
 
 #include "frame/group_by.h"
 #include "frame/sort.h"
+#include "frame/times.h"
 #include "llmprof/alloc.h"
 
 enum {
@@ -115,17 +116,6 @@ static bool goes_on(scratch *w, const int64_t *end, size_t count,
          1.5 * (double)distance >= reference;
 }
 
-/* Times of a broken trace may be further apart than 64 bits hold. */
-static int64_t apart(int64_t from, int64_t to) {
-  int64_t distance;
-  return __builtin_sub_overflow(to, from, &distance) ? INT64_MAX : distance;
-}
-
-static int64_t sum(int64_t a, int64_t b) {
-  int64_t total;
-  return __builtin_add_overflow(a, b, &total) ? INT64_MAX : total;
-}
-
 /* The run is the last `length` of the `kept` distances. */
 static void add_run(scratch *w, llmprof_rhythm *rhythm, size_t kept,
                     size_t length) {
@@ -136,7 +126,7 @@ static void add_run(scratch *w, llmprof_rhythm *rhythm, size_t kept,
     double share = (double)(off < 0 ? -off : off) / (double)middle;
     w->offsets[kept - length + i] =
         (int64_t)((share < 1e6 ? share : 1e6) * (double)SPREAD_UNIT);
-    rhythm->span = sum(rhythm->span, distances[i]);
+    rhythm->span = llmprof_time_sum(rhythm->span, distances[i]);
   }
   rhythm->runs++;
   if (length > rhythm->longest) rhythm->longest = (uint32_t)length;
@@ -147,7 +137,8 @@ static void measure(scratch *w, const int64_t *starts, size_t count,
                     uint32_t least, llmprof_rhythm *rhythm) {
   size_t kept = 0, length = 0;
   for (size_t i = 1; i <= count; i++) {
-    int64_t distance = i < count ? apart(starts[i - 1], starts[i]) : 0;
+    int64_t distance =
+        i < count ? llmprof_time_between(starts[i - 1], starts[i]) : 0;
     if (i < count && goes_on(w, w->distances + kept, length, distance)) {
       w->distances[kept++] = distance;
       length++;

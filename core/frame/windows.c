@@ -3,23 +3,20 @@
 #include "base/interrupt.h"
 #include "frame/group_by.h"
 #include "frame/interval.h"
+#include "frame/times.h"
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
 
 typedef struct windows {
   const llmprof_interval *items;
   size_t count;
-  int64_t *until; /* by group; INT64_MIN: no row yet */
+  int64_t *until; /* by group; ABSENT, the least number: no row yet */
   size_t *near;   /* by group, the first window that ends after that */
   int64_t *covered;
 } windows;
 
-/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
 static void add(int64_t *total, int64_t from, int64_t to) {
-  int64_t time;
-  if (__builtin_sub_overflow(to, from, &time) ||
-      __builtin_add_overflow(*total, time, total))
-    *total = INT64_MAX;
+  *total = llmprof_time_sum(*total, llmprof_time_between(from, to));
 }
 
 /* [from, to) of a group, in which none of its rows before lasted. */
@@ -65,10 +62,9 @@ bool llmprof_intervals_in_windows(llmprof_frame *frame, size_t start_column,
     return false;
   windows w = {.items = items,
                .count = count,
-               .until = llmprof_alloc(groups->count, sizeof *w.until),
+               .until = llmprof_absent_cells(groups->count),
                .near = llmprof_zalloc(groups->count, sizeof *w.near),
                .covered = covered};
-  for (size_t g = 0; w.until && g < groups->count; g++) w.until[g] = INT64_MIN;
   for (size_t i = 0; i < groups->count * count; i++) covered[i] = 0;
   bool ok = ((w.until && w.near) || llmprof_fail_nomem(err)) &&
             visit_all(&w, &v, groups, err);
