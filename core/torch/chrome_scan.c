@@ -175,7 +175,9 @@ static bool is_number(const scanner *s) {
 
 /* As JSON has it, and whole: something follows. */
 static bool skip_number(scanner *s) {
-  s->at++;
+  s->at += *s->at == '-';
+  bool leads_with_zero = *s->at++ == '0';
+  if (leads_with_zero && s->at < s->end && is_digit(*s->at)) return false;
   skip_digits(s);
   return skip_fraction(s) && skip_exponent(s) && s->at < s->end;
 }

@@ -423,8 +423,8 @@ int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
   llmprof_error why = {0};
   int got;
   while ((got = next_or_fail(r, event, &why)) == -1 &&
-         ((why.code == LLMPROF_SYNTAX && r->seen_event) ||
-          (why.code == LLMPROF_LIMIT && r->is_whole))) {
+         (why.code == LLMPROF_SYNTAX || why.code == LLMPROF_LIMIT) &&
+         (r->is_whole || (why.code == LLMPROF_SYNTAX && r->seen_event))) {
     note_first(r, &why, damage);
     damage->cut = !r->is_whole;
     if (damage->cut) break;

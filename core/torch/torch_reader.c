@@ -333,11 +333,12 @@ static bool describe(torch_trace *t, const llmprof_chrome *reader,
   const char *devices = llmprof_chrome_header(reader, CHROME_DEVICES);
   const char *schema = llmprof_chrome_header(reader, CHROME_SCHEMA);
   if (t->op_count + t->call_count + t->range_count == 0)
-    return llmprof_fail(err, LLMPROF_EMPTY, "%s: %s", t->path,
-                        t->is_ascend
-                            ? "a trace of an Ascend NPU, which is not known"
-                            : "no kernel, CUDA call, operator or annotation "
-                              "of torch.profiler with a time in it");
+    return llmprof_fail(
+        err, LLMPROF_EMPTY, "%s: %s", t->path,
+        t->is_ascend       ? "a trace of an Ascend NPU, which is not known"
+        : *t->damage.first ? t->damage.first
+                           : "no kernel, CUDA call, operator or annotation "
+                             "of torch.profiler with a time in it");
   if ((devices && !torch_add_devices(t->builder, devices)) ||
       !name_rank(t, llmprof_chrome_header(reader, CHROME_RANKS)) ||
       !llmprof_builder_versions(t->builder, schema, NULL))

@@ -213,10 +213,10 @@ TEST(limits) {
   llmprof_buffer_free(&text);
 }
 
-/* An event over a limit is passed over, wherever it is. */
-TEST(over_limits) {
+/* An event that is damaged or over a limit is passed over, wherever it is. */
+TEST(passed_over) {
   llmprof_buffer text = {0};
-  llmprof_buffer_puts(&text, "[{\"name\":\"");
+  llmprof_buffer_puts(&text, "[{\"ts\":01},{\"name\":\"");
   llmprof_buffer_fill(&text, 'x', 17 << 20);
   llmprof_buffer_puts(&text, "\"},{\"name\":\"b\"},\n{\"name\":");
   llmprof_buffer_fill(&text, '[', 5000);
@@ -232,9 +232,9 @@ TEST(over_limits) {
     assert_string_equal(event.name, name);
   }
   assert_int_equal(llmprof_chrome_next(reader, &event, &damage, &err), 0);
-  assert_int_equal(damage.broken, 2);
+  assert_int_equal(damage.broken, 3);
   assert_false(damage.cut);
-  assert_string_equal(damage.first, "1:2: longer than 16 MiB");
+  assert_string_equal(damage.first, "1:9: no JSON: \"1}\"");
   llmprof_chrome_close(reader);
   llmprof_buffer_free(&text);
 }
