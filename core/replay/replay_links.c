@@ -138,11 +138,17 @@ int64_t replay_latency(const llmprof_replay *r, const replay_operation *o) {
   return r->latencies[launch_key(r, o)];
 }
 
+/* Of an operation that waited in the queue and for nothing else what lay there;
+ * otherwise what lies there usually. */
 int64_t replay_lag(const llmprof_replay *r, const replay_operation *o) {
   const replay_operation *before = r->operations + o->before;
   if (o->after_start) return o->start - before->start;
-  return o->in_graph ? o->start - before->end
-                     : r->streams[o->stream].queued[o->graph];
+  int64_t lag = o->start - before->end;
+  int64_t usual = r->streams[o->stream].queued[o->graph];
+  bool queued = o->call != REPLAY_NONE && !o->waits &&
+                r->points[o->call].end < before->end - 3000;
+  bool alone = lag <= REPLAY_QUEUED_NS && usual <= REPLAY_QUEUED_NS;
+  return o->in_graph || (queued && alone) ? lag : usual;
 }
 
 /* How long after its call an operation starts on an idle stream: of copies that
@@ -179,7 +185,6 @@ static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
   return ok;
 }
 
-/* Between two operations that were queued lies what lies there usually. */
 static void find_usual_lags(llmprof_replay *r, replay_samples *queued) {
   replay_samples_sort(queued);
   for (size_t i = 0; i < r->stream_count * 2; i++)
