@@ -166,7 +166,7 @@ static void read_calls(const llmprof_values *of, const uint32_t *rows,
     llmprof_values_read(of, first, count, out);
 }
 
-/* A call of which nothing is known but that it launched. */
+/* A call that launched, so that its thread is known. */
 static bool sweep_call(llmprof_sweep_thread *s, uint32_t call, int64_t start,
                        int64_t duration) {
   uint32_t *link = &s->all->link_of_call[call];
