@@ -267,36 +267,46 @@ static int64_t nearest(double value) {
   return (int64_t)(value < 0 ? value - .5 : value + .5);
 }
 
+/* When a range, which has both, begins and ends. */
+static llmprof_interval times_of(const llmprof_replay *r, bool replayed,
+                                 const replay_range *range) {
+  return replayed ? (llmprof_interval){nearest(r->new_start[range->begin]),
+                                       nearest(r->new_end[range->end])}
+                  : (llmprof_interval){r->points[range->begin].start,
+                                       r->points[range->end].start};
+}
+
+static llmprof_interval operation_times(const llmprof_replay *r, bool replayed,
+                                        size_t i) {
+  return replayed
+             ? (llmprof_interval){nearest(r->new_op_start[i]),
+                                  nearest(r->new_op_end[i])}
+             : (llmprof_interval){r->operations[i].start, r->operations[i].end};
+}
+
 /* Times of one range, as recorded or as replayed. */
 static void write_range(const llmprof_replay *r, const llmprof_change *change,
                         bool replayed, const replay_range *range,
                         llmprof_replayed_ranges *out, size_t row) {
-  int64_t first = LLMPROF_ABSENT, last = LLMPROF_ABSENT;
-  int64_t start = LLMPROF_ABSENT, end = LLMPROF_ABSENT;
+  llmprof_interval cpu = {LLMPROF_ABSENT, LLMPROF_ABSENT}, gpu = cpu;
   if (range->begin != REPLAY_NONE) {
-    start = replayed ? nearest(r->new_start[range->begin])
-                     : r->points[range->begin].start;
-    end = replayed ? nearest(r->new_end[range->end])
-                   : r->points[range->end].start;
+    cpu = times_of(r, replayed, range);
     for (uint32_t i = range->begin; i < range->end; i++) {
       const replay_point *p = r->points + i;
       for (uint32_t k = p->operations; k < p[1].operations; k++) {
         uint32_t o = r->by_call[k];
         if (!is_there(change, o) || flags_of(change, i) & REPLAY_GONE) continue;
-        int64_t from = r->operations[o].start, to = r->operations[o].end;
-        if (replayed) {
-          from = nearest(r->new_op_start[o]);
-          to = nearest(r->new_op_end[o]);
-        }
-        if (first == LLMPROF_ABSENT || from < first) first = from;
-        if (last == LLMPROF_ABSENT || to > last) last = to;
+        llmprof_interval ran = operation_times(r, replayed, o);
+        if (gpu.start == LLMPROF_ABSENT || ran.start < gpu.start)
+          gpu.start = ran.start;
+        if (gpu.end == LLMPROF_ABSENT || ran.end > gpu.end) gpu.end = ran.end;
       }
     }
   }
-  out->start[row] = start;
-  out->end[row] = end;
-  out->gpu_start[row] = first;
-  out->gpu_end[row] = last;
+  out->start[row] = cpu.start;
+  out->end[row] = cpu.end;
+  out->gpu_start[row] = gpu.start;
+  out->gpu_end[row] = gpu.end;
 }
 
 static void write_ranges(const llmprof_replay *r, const llmprof_change *change,
@@ -365,12 +375,9 @@ static llmprof_interval extent_of(const llmprof_replay *r,
   for (size_t row = 0; row < part->range_count; row++) {
     const replay_range *range = r->ranges + part->ranges + row;
     if (range->begin == REPLAY_NONE) continue;
-    int64_t start = replayed ? nearest(r->new_start[range->begin])
-                             : r->points[range->begin].start;
-    int64_t end = replayed ? nearest(r->new_end[range->end])
-                           : r->points[range->end].start;
-    if (start < extent.start) extent.start = start;
-    if (end > extent.end) extent.end = end;
+    llmprof_interval times = times_of(r, replayed, range);
+    if (times.start < extent.start) extent.start = times.start;
+    if (times.end > extent.end) extent.end = times.end;
   }
   return extent;
 }
@@ -385,12 +392,8 @@ bool llmprof_replay_busy_of(const llmprof_replay *r, bool replayed,
     if (window.end <= window.start) continue;
     size_t count = 0;
     for (size_t i = 0; i < r->operation_count; i++) {
-      const replay_operation *o = r->operations + i;
-      if (r->streams[o->stream].part != part) continue;
-      llmprof_interval item = {o->start, o->end};
-      if (replayed)
-        item = (llmprof_interval){nearest(r->new_op_start[i]),
-                                  nearest(r->new_op_end[i])};
+      if (r->streams[r->operations[i].stream].part != part) continue;
+      llmprof_interval item = operation_times(r, replayed, i);
       if (item.start < window.start) item.start = window.start;
       if (item.end > window.end) item.end = window.end;
       if (item.end > item.start) items[count++] = item;

@@ -21,14 +21,8 @@ static bool list_waits(const llmprof_replay *r, replay_samples *ends) {
 static uint32_t last_wait(const replay_samples *ends,
                           const replay_thread *thread, int64_t from,
                           int64_t to) {
-  size_t low = 0, high = ends->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if ((int64_t)ends->items[middle].key < to)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low;
+  replay_samples_of(ends, (uint64_t)to, &low);
   while (low && (int64_t)ends->items[low - 1].key > from) {
     uint32_t point = (uint32_t)ends->items[--low].value;
     if (point - thread->first >= thread->count) return point;
