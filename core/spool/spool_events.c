@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "spool/spool_internal.h"
-#include "text/demangle.h"
 
 /* A file and what is made of it. */
 typedef struct loader {
@@ -20,42 +19,9 @@ bool spool_shows(const spool_section *section, int64_t *start, int64_t *end) {
   return *start != LLMPROF_ABSENT && *end != LLMPROF_ABSENT;
 }
 
-/* ---- names of kernels ---- */
-
-static bool demangle(llmprof_builder *builder, uint32_t mangled, uint32_t *full,
-                     uint32_t *base) {
-  size_t size;
-  const char *bytes =
-      llmprof_strings_get(llmprof_builder_strings(builder), mangled, &size);
-  llmprof_buffer long_name = {0}, short_name = {0};
-  bool ok =
-      llmprof_demangle(bytes, size, &long_name, &short_name) &&
-      llmprof_builder_text(builder, long_name.bytes, long_name.size, full) &&
-      llmprof_builder_text(builder, short_name.bytes, short_name.size, base);
-  llmprof_buffer_free(&long_name);
-  llmprof_buffer_free(&short_name);
-  return ok;
-}
-
-/* The names of a kernel, full and without arguments, of what the linker calls
- * it. False when out of memory. */
-static bool kernel_names(spool_trace *trace, llmprof_builder *builder,
-                         uint32_t mangled, uint32_t *full, uint32_t *base) {
-  uint32_t row = llmprof_intern_find(&trace->kernels, &mangled);
-  *full = *base = LLMPROF_NO_STRING;
-  if (mangled == LLMPROF_NO_STRING) return true;
-  if (row == UINT32_MAX) { /* a name is kept when it has been written out */
-    row = (uint32_t)trace->kernels.count;
-    if (!llmprof_grow(&trace->kernel_names, &trace->kernel_name_cap,
-                      row + (size_t)1, sizeof *trace->kernel_names) ||
-        !demangle(builder, mangled, &trace->kernel_names[row].full,
-                  &trace->kernel_names[row].base) ||
-        !llmprof_intern_add(&trace->kernels, &mangled, &row))
-      return false;
-  }
-  *full = trace->kernel_names[row].full;
-  *base = trace->kernel_names[row].base;
-  return true;
+static bool name_of(const loader *l, uint32_t string,
+                    llmprof_kernel_name *name) {
+  return llmprof_kernel_names_get(&l->trace->names, l->builder, string, name);
 }
 
 /* ---- operations ---- */
@@ -97,7 +63,7 @@ static bool take_kernel(void *user, const spool_item *item,
                         llmprof_error *err) {
   const loader *l = user;
   spool_kernel kernel;
-  uint32_t base;
+  llmprof_kernel_name name;
   if (!get_kernel(l, item, &kernel)) return true;
   llmprof_op_row row = {.kind = LLMPROF_KERNEL,
                         .start = kernel.start,
@@ -105,8 +71,8 @@ static bool take_kernel(void *user, const spool_item *item,
                         .correlation = kernel.correlation};
   uint32_t mangled =
       spool_file_string(&l->trace->sections.file, item->section, kernel.name);
-  if (!kernel_names(l->trace, l->builder, mangled, &row.name, &base))
-    return llmprof_fail_nomem(err);
+  if (!name_of(l, mangled, &name)) return llmprof_fail_nomem(err);
+  row.name = name.full;
   const where at = {kernel.device, kernel.context, kernel.stream};
   return add_op(l, item, &at, &row, err);
 }
@@ -205,7 +171,7 @@ static bool take_detail(void *user, const spool_item *item,
                         llmprof_error *err) {
   const loader *l = user;
   spool_kernel kernel;
-  uint32_t full;
+  llmprof_kernel_name name;
   if (!get_kernel(l, item, &kernel)) return true;
   llmprof_detail_row row = {
       .mangled_name = spool_file_string(&l->trace->sections.file, item->section,
@@ -221,9 +187,8 @@ static bool take_detail(void *user, const spool_item *item,
     row.shape.grid[i] = kernel.grid[i];
     row.shape.block[i] = kernel.block[i];
   }
-  if (!kernel_names(l->trace, l->builder, row.mangled_name, &full,
-                    &row.short_name))
-    return llmprof_fail_nomem(err);
+  if (!name_of(l, row.mangled_name, &name)) return llmprof_fail_nomem(err);
+  row.short_name = name.base;
   return llmprof_builder_add_detail(l->builder, &row, err);
 }
 
@@ -388,14 +353,16 @@ static bool take_source_frame(void *user, const spool_item *item,
       .file = spool_file_string(file_of(l), item->section, frame.file),
       .function = spool_file_string(file_of(l), item->section, frame.function),
       .line = frame.line ? frame.line : LLMPROF_NONE};
-  uint32_t id, base;
+  uint32_t id;
+  llmprof_kernel_name name = {.full = row.function};
   const char *function = llmprof_strings_get(
       llmprof_builder_strings(l->base.builder), row.function, NULL);
   bool is_mangled = function && strncmp(function, "_Z", 2) == 0;
+  if (is_mangled && !name_of(&l->base, row.function, &name))
+    return llmprof_fail_nomem(err);
+  row.function = name.full;
   return row.file == LLMPROF_NO_STRING ||
-         ((!is_mangled ||
-           demangle(l->base.builder, row.function, &row.function, &base)) &&
-          module_name(l, item->section, frame.module, &row.module) &&
+         (module_name(l, item->section, frame.module, &row.module) &&
           llmprof_builder_add_source_frame(l->base.builder, &row, &id) &&
           spool_numbers_set(&l->frames, key, id)) ||
          llmprof_fail_nomem(err);

@@ -3,15 +3,12 @@
 #define LLMPROF_SPOOL_INTERNAL_H
 
 #include "spool/spool_sections.h"
+#include "trace/kernel_names.h"
 
 /* An open file, as the reader of a trace has it. */
 typedef struct spool_trace {
   spool_sections sections;
-  llmprof_intern kernels; /* by strings of linker names */
-  struct {
-    uint32_t full, base; /* strings */
-  } * kernel_names;
-  size_t kernel_name_cap;
+  llmprof_kernel_names names;
 } spool_trace;
 
 /* Lines that a generated one may be made of: as many as Python's stack holds by

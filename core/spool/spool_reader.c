@@ -302,7 +302,6 @@ static bool open_units(const char *path, uint16_t wanted,
   spool_trace *trace = llmprof_zalloc(1, sizeof *trace);
   *state = trace;
   if (!trace) return llmprof_fail_nomem(err);
-  llmprof_intern_init(&trace->kernels, sizeof(uint32_t));
   opening o = {trace, builder};
   return spool_sections_open(&trace->sections, path, wanted, keep_text, builder,
                              err) &&
@@ -323,8 +322,7 @@ static void close_spool(void *state) {
   spool_trace *trace = state;
   if (!trace) return;
   spool_sections_close(&trace->sections);
-  llmprof_intern_free(&trace->kernels);
-  llmprof_free(trace->kernel_names);
+  llmprof_kernel_names_free(&trace->names);
   llmprof_free(trace);
 }
 

@@ -5,6 +5,7 @@
 #include "frame/intern.h"
 #include "llmprof/trace_builder.h"
 #include "torch/chrome_internal.h"
+#include "trace/kernel_names.h"
 
 /* A GPU operation. */
 typedef struct torch_op {
@@ -35,11 +36,6 @@ typedef struct torch_function {
   uint32_t name;        /* string */
 } torch_function;
 
-/* What is made of a kernel's name; LLMPROF_NO_STRING: not known yet. */
-typedef struct torch_name {
-  uint32_t full, base; /* demangled, where the linker's name stands for it */
-} torch_name;
-
 typedef struct torch_trace {
   llmprof_builder *builder;
   const char *path;
@@ -54,8 +50,7 @@ typedef struct torch_trace {
   size_t range_count, range_cap;
   torch_function *functions;
   size_t function_count, function_cap;
-  torch_name *names; /* by string */
-  size_t name_count, name_cap;
+  llmprof_kernel_names names;
   size_t events;
   int64_t first; /* ns: the earliest start of an operation, a call or a range */
   uint64_t left_out, timeless, ambiguous, foreign, begun;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "text/demangle.h"
 #include "text/lex.h"
 #include "torch/torch_internal.h"
 #include "trace/trace_events.h"
@@ -364,46 +363,14 @@ static bool read_all(torch_trace *t, llmprof_chrome *reader,
 /* ---- parts ---- */
 
 /* HIP names kernels as the linker does. */
-static bool demangle(torch_trace *t, const char *text, size_t size,
-                     torch_name *name) {
-  llmprof_buffer full = {0}, base = {0};
-  bool ok =
-      llmprof_demangle(text, size, &full, &base) &&
-      llmprof_builder_text(t->builder, full.bytes, full.size, &name->full) &&
-      llmprof_builder_text(t->builder, base.bytes, base.size, &name->base);
-  llmprof_buffer_free(&full);
-  llmprof_buffer_free(&base);
-  return ok;
-}
-
-static bool make_name(torch_trace *t, uint32_t string, torch_name *name) {
-  size_t size;
-  const char *text =
-      llmprof_strings_get(llmprof_builder_strings(t->builder), string, &size);
-  if (size > 2 && memcmp(text, "_Z", 2) == 0)
-    return demangle(t, text, size, name);
-  name->full = string;
-  llmprof_demangled_base(text, size, &text, &size);
-  return llmprof_builder_text(t->builder, text, size, &name->base);
-}
-
-static bool name_of(torch_trace *t, uint32_t string, torch_name *name) {
-  *name = (torch_name){LLMPROF_NO_STRING, LLMPROF_NO_STRING};
-  if (string == LLMPROF_NO_STRING) return true;
-  if (!llmprof_grow(&t->names, &t->name_cap, string + (size_t)1,
-                    sizeof *t->names))
-    return false;
-  while (t->name_count <= string) t->names[t->name_count++] = *name;
-  if (t->names[string].full == LLMPROF_NO_STRING &&
-      !make_name(t, string, &t->names[string]))
-    return false;
-  *name = t->names[string];
-  return true;
+static bool name_of(torch_trace *t, const torch_op *op,
+                    llmprof_kernel_name *name) {
+  return llmprof_kernel_names_get(&t->names, t->builder, op->name, name);
 }
 
 static bool add_detail(torch_trace *t, const torch_op *op, llmprof_error *err) {
-  torch_name name;
-  if (!name_of(t, op->name, &name)) return llmprof_fail_nomem(err);
+  llmprof_kernel_name name;
+  if (!name_of(t, op, &name)) return llmprof_fail_nomem(err);
   llmprof_detail_row row = {
       .shape = op->shape,
       .short_name = name.base,
@@ -420,8 +387,8 @@ static bool load_details(torch_trace *t, llmprof_error *err) {
 }
 
 static bool add_op(torch_trace *t, const torch_op *op, llmprof_error *err) {
-  torch_name name = {op->name, LLMPROF_NO_STRING};
-  if (op->kind == LLMPROF_KERNEL && !name_of(t, op->name, &name))
+  llmprof_kernel_name name = {op->name, LLMPROF_NO_STRING};
+  if (op->kind == LLMPROF_KERNEL && !name_of(t, op, &name))
     return llmprof_fail_nomem(err);
   llmprof_op_row row = {
       .kind = (llmprof_op_kind)op->kind,
@@ -595,7 +562,7 @@ static void close_trace(void *state) {
   llmprof_free(t->calls);
   llmprof_free(t->ranges);
   llmprof_free(t->functions);
-  llmprof_free(t->names);
+  llmprof_kernel_names_free(&t->names);
   llmprof_free(t);
 }
 
