@@ -33,7 +33,6 @@ decoder.FIELDS = {
   o_bias = { "flag", false },
   mlp_bias = { "flag", false },
   lm_head_bias = { "flag", false },
-  k_bias = { "flag", true }, -- the key's, with qkv_bias
   qk_norm = { "flag", false }, -- of each head's query and key
   attention_gate = { "flag", false }, -- the query's product makes a gate of its output, too
   attention_sinks = { "flag", false }, -- one number per head
@@ -44,8 +43,6 @@ decoder.FIELDS = {
   attention_chunk_size = { "whole", 0 }, -- keys of a chunk, for chunked_attention
   layer_types = { "words", {} }, -- of each layer; {}: attention, as the window's fields say
   network_types = { "words", {} }, -- of each layer; {}: as first_k_dense_replace says
-  cross_attention_tokens = { "whole", 0 }, -- of an encoder, which each layer looks at
-  learned_positions = { "whole", 0 }, -- rows of a table of positions
   n_routed_experts = { "whole", 0 },
   num_experts_per_tok = { "whole", 0 },
   moe_intermediate_size = { "whole", 0 },
@@ -195,38 +192,20 @@ local function add_latent_attention(list, d)
 end
 
 
--- Keys and values.
-local function add_keys(list, d, width, source)
-  for i = 1, 2 do
-    list.add("projections", d.hidden_size, width, attention_layers(d),
-      { bias = d.qkv_bias and (i == 2 or d.k_bias), format = "projections", source = source })
-  end
-end
-
-
 local function add_attention(list, d)
   if d.kv_lora_rank > 0 then return add_latent_attention(list, d) end
   local layers, part = attention_layers(d), "projections"
   local query, key = d.num_attention_heads * d.head_dim, d.num_key_value_heads * d.head_dim
   list.add(part, d.hidden_size, d.attention_gate and 2 * query or query, layers,
     { bias = d.qkv_bias, format = part })
-  add_keys(list, d, key)
+  for _ = 1, 2 do -- keys and values
+    list.add(part, d.hidden_size, key, layers, { bias = d.qkv_bias, format = part })
+  end
   list.add(part, query, d.hidden_size, layers, { bias = d.o_bias, format = part })
   if d.qk_norm then list.add("norms", 2, d.head_dim, layers, { vectors = true }) end
   if d.attention_sinks then
     list.add("attention", 1, d.num_attention_heads, layers, { vectors = true })
   end
-end
-
-
--- Attention over an encoder's tokens: its keys and values are made once.
-local function add_cross_attention(list, d)
-  if d.cross_attention_tokens == 0 then return end
-  local layers, part = attention_layers(d), "projections"
-  local query, key = d.num_attention_heads * d.head_dim, d.num_key_value_heads * d.head_dim
-  list.add(part, d.hidden_size, query, layers, { bias = d.qkv_bias, format = part })
-  add_keys(list, d, key, "encoder")
-  list.add(part, query, d.hidden_size, layers, { bias = d.o_bias, format = part })
 end
 
 
@@ -262,7 +241,6 @@ local function layer_products(d)
   local list = new_list()
   local norm = d.norm == "layer" and 2 or 1
   add_attention(list, d)
-  add_cross_attention(list, d)
   mixers.add(list, d)
   add_network(list, d, "mlp", d.intermediate_size, d.networks.dense)
   add_experts(list, d)
@@ -289,8 +267,7 @@ function decoder.parameters(d)
   end
   local head = cost.weights(lm_head(d))
   local embedding = d.tie_word_embeddings and 0 or d.vocab_size * d.hidden_size
-  local tables = d.learned_positions * d.hidden_size
-  return { total = total + head + embedding + tables,
+  return { total = total + head + embedding,
     active = math.floor(active + head + 0.5) }
 end
 
@@ -311,12 +288,6 @@ end
 local function cache_width(d)
   if d.kv_lora_rank > 0 then return d.kv_lora_rank + d.qk_rope_head_dim end
   return 2 * d.num_key_value_heads * d.head_dim
-end
-
-
--- Numbers that a token takes from tables.
-local function embedding_width(d)
-  return d.hidden_size + (d.learned_positions > 0 and d.hidden_size or 0)
 end
 
 
@@ -349,28 +320,13 @@ end
 
 
 -- Products of one pass of `tokens` tokens in `batch` sequences, `times` times
--- over. Of an encoder's tokens only the first pass makes keys and values.
+-- over.
 local function add_products(sum, d, tokens, batch, times, first)
   for _, product in ipairs(layer_products(d)) do
-    if product.source ~= "encoder" then
-      sum:product(product, tokens, times)
-    elseif first then
-      sum:product(product, d.cross_attention_tokens * batch, 1)
-    end
+    sum:product(product, tokens, times)
   end
   sum:product(lm_head(d), batch, times)
   mixers.pass(sum, d, tokens, batch, times, first)
-end
-
-
--- Attention of each token over the encoder's. The cache was written by the
--- first pass and is read by the others.
-local function add_cross_pairs(sum, d, tokens, batch, first)
-  local seen = attention_layers(d) * d.cross_attention_tokens
-  if seen == 0 then return end
-  sum:attention("attention", seen * tokens, pair_widths(d))
-  local numbers = seen * cache_width(d)
-  if first then sum:kv(0, numbers * batch) else sum:kv(numbers * tokens, 0) end
 end
 
 
@@ -379,10 +335,9 @@ end
 function decoder.prefill(sum, d, work)
   local n, batch = work.tokens, work.batch
   add_products(sum, d, n * batch, batch, 1, true)
-  sum:add_weights("embedding", math.min(n * batch, d.vocab_size) * embedding_width(d),
+  sum:add_weights("embedding", math.min(n * batch, d.vocab_size) * d.hidden_size,
     "embeddings")
   sum:attention("attention", prefill_pairs(d, n) * batch, pair_widths(d))
-  add_cross_pairs(sum, d, n * batch, batch, true)
   sum:kv(0, n * batch * attention_layers(d) * cache_width(d))
 end
 
@@ -431,10 +386,9 @@ end
 function decoder.decode(sum, d, work)
   local batch, steps = work.batch, work.steps
   add_products(sum, d, batch, batch, steps, false)
-  sum:add_weights("embedding", batch * steps * embedding_width(d), "embeddings")
+  sum:add_weights("embedding", batch * steps * d.hidden_size, "embeddings")
   local reads = cached_reads(d, work.context, steps)
   sum:attention("attention", (reads + steps * attention_layers(d)) * batch, pair_widths(d))
-  add_cross_pairs(sum, d, steps * batch, batch, false)
   sum:kv(reads * batch * cache_width(d), steps * attention_layers(d) * batch * cache_width(d))
 end
 

@@ -1,6 +1,5 @@
--- What stands before a decoder: vision transformers (SAM with windows, CLIP),
--- projectors, and encoders of audio (Whisper), which take a window of fixed
--- length. What the others take depends on the pixels a side of each image.
+-- What stands before a decoder: vision transformers (SAM with windows, CLIP) and
+-- projectors. What they take depends on the pixels a side of each image.
 --
 -- Model FLOP are counted: padding of windows to whole ones is not, but a query
 -- in a window sees all its keys, those of the padding included, since that is
@@ -12,7 +11,7 @@ local encoder = {}
 
 local COMMON = {
   name = { "text" }, -- also the stage it is
-  kind = { { "vit", "projector", "audio" } },
+  kind = { { "vit", "projector" } },
 }
 
 local VIT = {
@@ -51,22 +50,9 @@ local PROJECTOR = {
 }
 
 
--- Two convolutions of width 3 over mel bins, the second of which halves the
--- frames; then layers that all see all of `positions` frames.
-local AUDIO = {
-  mel_bins = { "count" },
-  width = { "count" },
-  layers = { "count" },
-  heads = { "count" },
-  intermediate_size = { "count" },
-  positions = { "count" },
-}
-
 -- Fields by kind, those of all kinds and those of a convolution: docs/models.md lists them.
 encoder.FIELDS = { common = COMMON, vit = VIT, convolution = CONVOLUTION,
-  projector = PROJECTOR, audio = AUDIO }
-
-local TAPS = 3
+  projector = PROJECTOR }
 
 
 local function merged(fields)
@@ -98,15 +84,10 @@ local function read_projector(given, where)
 end
 
 
-local function read_audio(given, where)
-  return schema.read(given, merged(AUDIO), where)
-end
-
-
 -- A checked encoder with all fields. where names it in errors.
 function encoder.read(given, where)
   local kind = schema.value(given.kind, COMMON.kind, where .. ".kind")
-  local readers = { vit = read_vit, projector = read_projector, audio = read_audio }
+  local readers = { vit = read_vit, projector = read_projector }
   return readers[kind](given, where)
 end
 
@@ -181,34 +162,7 @@ local function projector_product(e)
 end
 
 
--- Products of a window: each with the tokens that go through it.
-local function audio_products(e)
-  local list, positions = {}, e.positions
-  local function add(part, inputs, outputs, copies, tokens, bias)
-    list[#list + 1] = { tokens = tokens, product = { part = part, inputs = inputs,
-      outputs = outputs, copies = copies, bias = bias } }
-  end
-  add("convolutions", TAPS * e.mel_bins, e.width, 1, 2 * positions, true)
-  add("convolutions", TAPS * e.width, e.width, 1, positions, true)
-  for i = 1, 4 do add("projections", e.width, e.width, e.layers, positions, i ~= 2) end
-  add("mlp", e.width, e.intermediate_size, e.layers, positions, true)
-  add("mlp", e.intermediate_size, e.width, e.layers, positions, true)
-  list[#list + 1] = { tokens = positions, product = { part = "norms and positions", inputs = 1,
-    outputs = 2 * e.width * (2 * e.layers + 1) + positions * e.width, copies = 1,
-    vectors = true } }
-  return list
-end
-
-
-local function audio_parameters(e)
-  local total = 0
-  for _, entry in ipairs(audio_products(e)) do total = total + cost.weights(entry.product) end
-  return total
-end
-
-
 function encoder.parameters(e)
-  if e.kind == "audio" then return audio_parameters(e) end
   if e.kind == "projector" then return cost.weights(projector_product(e)) end
   local total = cost.weights(patch_product(e)) + cost.weights(vectors(e))
   for _, list in ipairs { layer_products(e), convolution_products(e) } do
@@ -272,24 +226,8 @@ local function add_vit(sum, e, images)
 end
 
 
-local function add_audio(sum, e, images)
-  local windows = total(images, function() return 1 end)
-  for _, entry in ipairs(audio_products(e)) do
-    sum:product(entry.product, entry.tokens * windows)
-  end
-  sum:attention("attention", e.layers * e.positions * e.positions * windows, e.width, e.width)
-end
-
-
--- Does it take windows of audio instead of images?
-function encoder.takes_audio(e)
-  return e.kind == "audio"
-end
-
-
 -- Add one pass over images: a list of { count, size (pixels a side) }.
 function encoder.encode(sum, e, images)
-  if e.kind == "audio" then return add_audio(sum, e, images) end
   if e.kind == "vit" then return add_vit(sum, e, images) end
   sum:product(projector_product(e), total(images, function(size)
     if e.tokens > 0 then return e.tokens end

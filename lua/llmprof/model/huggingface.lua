@@ -233,20 +233,6 @@ known.nemotron_h = { set = { norms_per_layer = 1, gated = false },
 
 -- ---- others ----
 
-known.whisper = {
-  from = { hidden_size = "d_model", num_hidden_layers = "decoder_layers",
-    num_attention_heads = "decoder_attention_heads", intermediate_size = "decoder_ffn_dim",
-    cross_attention_tokens = "max_source_positions",
-    learned_positions = "max_target_positions" },
-  set = { norm = "layer", norms_per_layer = 3, gated = false, qkv_bias = true, k_bias = false,
-    o_bias = true, mlp_bias = true, tie_word_embeddings = true },
-  encoders = function(value)
-    return { { name = "encoder", kind = "audio", mel_bins = value "num_mel_bins",
-      width = value "d_model", layers = value "encoder_layers",
-      heads = value "encoder_attention_heads", intermediate_size = value "encoder_ffn_dim",
-      positions = value "max_source_positions" } }
-  end }
-
 local families = known
 
 
@@ -362,9 +348,7 @@ function huggingface.describe(config, where)
   local family = family_of(text, where)
   check_only(text, family, where)
   return { name = value_of(config, "_name_or_path"), partial = text ~= config or nil,
-    decoder = decoder_of(text, family, where), formats = formats_of(text, config, where),
-    encoders = family.encoders
-      and family.encoders(function(key) return value_of(text, key) end) }
+    decoder = decoder_of(text, family, where), formats = formats_of(text, config, where) }
 end
 
 

@@ -188,8 +188,7 @@ function model.decode(arch, work)
 end
 
 
--- One encoder, by name, over images: list of { count, size (pixels a side); of
--- audio a window is one, of any size }.
+-- One encoder, by name, over images: list of { count, size (pixels a side) }.
 function model.encode(arch, name, images)
   local counted = {}
   for i, image in ipairs(images) do
@@ -201,13 +200,6 @@ function model.encode(arch, name, images)
   end
   encoder.encode(sum, part, counted)
   return sum:total()
-end
-
-
--- Does the encoder of that name take windows of audio instead of images?
-function model.takes_audio(arch, name)
-  local part = lists.find(arch.encoders, "name", name)
-  return part ~= nil and encoder.takes_audio(part)
 end
 
 

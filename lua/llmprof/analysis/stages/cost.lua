@@ -64,12 +64,7 @@ local function times(images, batch)
 end
 
 
--- An encoder of audio takes one window per sequence.
 local function encoder_cost(arch, run, name)
-  if model.takes_audio(arch, name) then
-    return model.encode(arch, name, { { count = run.batch, size = 1 } }),
-      { batch = run.batch, images = json.list {} }
-  end
   if #run.images == 0 then return nil end
   return model.encode(arch, name, times(run.images, run.batch)),
     { batch = run.batch, images = json.list(run.images), images_source = run.images_source }

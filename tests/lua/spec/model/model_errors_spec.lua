@@ -64,7 +64,7 @@ describe("a broken description", function()
   end)
 
   it("has an encoder that cannot be", function()
-    assert.equal("m.yaml: encoders[1].kind: one of vit, projector, audio is expected, not 'cnn'",
+    assert.equal("m.yaml: encoders[1].kind: one of vit, projector is expected, not 'cnn'",
       said { encoders = { { name = "x", kind = "cnn" } } })
     assert.equal("m.yaml: encoders[1].heads: does not divide width",
       said { encoders = { tiny.encoder { heads = 3 } } })
@@ -103,7 +103,7 @@ describe("a broken config.json", function()
     local known = "known: bamba, deepseek_v2, deepseek_v3, falcon_mamba, gemma, gemma2, "
       .. "gemma3_text, glm, glm4, glm4_moe, glm4_moe_lite, gpt_oss, jamba, kimi_k2, "
       .. "llama, llama4_text, mamba, mamba2, mistral, mixtral, nemotron_h, phi, phi3, qwen2, "
-      .. "qwen2_moe, qwen3, qwen3_moe, qwen3_next, whisper; others can be described in YAML "
+      .. "qwen2_moe, qwen3, qwen3_moe, qwen3_next; others can be described in YAML "
       .. "(model.arch)"
     assert.same({ "usage", "config.json: model_type: 'lama' is not known (did you mean 'llama'?)",
       known }, changed { model_type = "lama" })

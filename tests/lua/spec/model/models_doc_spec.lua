@@ -34,7 +34,7 @@ describe("docs/models.md", function()
     ["field of `decoder`"] = model.FIELDS.decoder,
     ["field of all"] = model.FIELDS.encoders.common,
     ["field of `convolutions`"] = model.FIELDS.encoders.convolution }
-  for _, kind in ipairs { "vit", "projector", "audio" } do
+  for _, kind in ipairs { "vit", "projector" } do
     parts[("field of `%s`"):format(kind)] = model.FIELDS.encoders[kind]
   end
 
