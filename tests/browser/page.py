@@ -517,6 +517,29 @@ class Timeline(Drawn):
         entry.click()
         self.assertEqual("", self.find("#events .status").text)
 
+    def test_each_kernel_lies_in_its_stage(self):
+        self.look_for("gemm")
+        for _ in range(40):
+            self.assertRegex(self.find("#events .detail").text, r"stage\s(prefill|decode)\s")
+            self.press("n")
+
+    def test_marks_of_the_axis_do_not_overlap(self):
+        self.look_for(self.kernel())
+        for _ in range(8):
+            ends = self.browser.execute_async_script(
+                "const [canvas, done] = [document.querySelector('#events canvas'), arguments[0]];"
+                "const pen = canvas.getContext('2d');"
+                "const [write, ends] = [pen.fillText, []];"
+                "pen.fillText = (text, x, y) => {"
+                "  if (/^[\\d,.]+ (ns|µs|ms|s)$/.test(text) && y < 20)"
+                "    ends.push([x, x + pen.measureText(text).width]);"
+                "  write.call(pen, text, x, y); };"
+                "canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'w' }));"
+                "requestAnimationFrame(() => requestAnimationFrame(() => {"
+                "  delete pen.fillText; done(ends); }));")
+            for (_, end), (start, _) in zip(ends, ends[1:]):
+                self.assertLess(end, start)
+
     def test_a_search_that_is_deleted_letter_by_letter_ends(self):
         field = self.find("#events input")
         field.send_keys("x")

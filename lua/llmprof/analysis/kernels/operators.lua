@@ -101,11 +101,11 @@ end
 
 local function sequence(words, places)
   return frame.new(#words, { { name = "word", type = "integer", values = words },
-    { name = "place", type = "integer", values = places } })
+    { name = "partner", type = "integer", values = places } })
 end
 
 
--- A function from a stage to what was launched in it in order, a frame of word and place;
+-- A function from a stage to what was launched in it in order, a frame of word and partner;
 -- of a stage that was not recorded, all.
 local function sequences(launches, places)
   local words_of, made = { [false] = { {}, {} } }, {}
@@ -164,7 +164,7 @@ end
 
 local KEY = { "op", "word", "turn" }
 
--- Add `place`: of each launch what it pairs off with. ops: with word and turn.
+-- Add `partner`: of each launch what it pairs off with. ops: with word and turn.
 local function add_places(ops, sequence_of)
   local ordered, list = check(ops:sort { { "pid", false }, { "device", false },
     { "api_start", false }, { "start", false } }), {}
@@ -173,12 +173,12 @@ local function add_places(ops, sequence_of)
       stage = group.stage or false }):select(KEY)
     local other = sequence_of(group.stage)
     view:pair { column = "word", turn = "turn", other = other, key = "word", name = "row" }
-    spans.look_up(view, "row", other, "place", "place")
-    list[#list + 1] = view:select { "op", "place" }
+    spans.look_up(view, "row", other, "partner", "partner")
+    list[#list + 1] = view:select { "op", "partner" }
   end
   local all = pack.join(list)
   ops:match { by = { "op" }, other = all, keys = { "op" }, name = "paired" }
-  return spans.look_up(ops, "paired", all, "place", "place")
+  return spans.look_up(ops, "paired", all, "partner", "partner")
 end
 
 
@@ -225,8 +225,8 @@ end
 -- By the order of launches, else by name.
 local function join_by_order(ops, launches, places, only)
   add_places(add_turns(ops), sequences(launches, places))
-  return rows.extend(ops, { "place", "word" }, operator_columns(only,
-    function(key) return places[key.place] end))
+  return rows.extend(ops, { "partner", "word" }, operator_columns(only,
+    function(key) return places[key.partner] end))
 end
 
 

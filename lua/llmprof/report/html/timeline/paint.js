@@ -22,9 +22,13 @@ const paintAxis = ({ pen, colours, view, ticks, to, scrolled, fixed }) => {
   pen.fillRect(0, scrolled, view.width, fixed);
   pen.fillStyle = colours.soft;
   const step = ticks.length > 1 ? ticks[1] - ticks[0] : ticks[0] || 1;
+  let free = view.gutter; // what is left of it is written on
   for (const time of ticks) {
-    const at = Math.round(to(time)) + 0.5;
-    if (at >= view.gutter && at < view.width - 50) pen.fillText(tick(time, step), at + 3, scrolled + 12);
+    const [at, text] = [Math.round(to(time)) + 0.5, tick(time, step)];
+    const end = at + 3 + pen.measureText(text).width;
+    if (at < free || end > view.width) continue;
+    pen.fillText(text, at + 3, scrolled + 12);
+    free = end + 6;
   }
 };
 
