@@ -113,6 +113,11 @@ static bool take_thread(void *user, const llmprof_scan *scan,
     return false;
   llmprof_builder_name_thread(o->builder, row,
                               llmprof_nsys_string(o->export, values[1]));
+  uint32_t caller;
+  if (values[2] == LLMPROF_ABSENT) return true;
+  if (!llmprof_nsys_thread(o->export, o->builder, values[2], &caller))
+    return false;
+  llmprof_builder_set_caller(o->builder, row, caller);
   return true;
 }
 
@@ -186,7 +191,8 @@ static const struct {
     {{"TARGET_INFO_GPU", device_columns, DEVICE_INTS, DEVICE_TEXTS},
      take_device},
     {{"PROCESSES", COLUMNS("globalPid", "name"), 1, 1}, take_process},
-    {{"ThreadNames", COLUMNS("globalTid", "nameId"), 2, 0}, take_thread},
+    {{"ThreadNames", COLUMNS("globalTid", "nameId", "callerTid"), 3, 0},
+     take_thread},
 };
 
 static bool load_small_tables(opening *o, llmprof_error *err) {

@@ -75,16 +75,19 @@ static bool write_processes(nsys_writer *w) {
 
 static bool write_threads(nsys_writer *w) {
   static const char *const columns[] = {
-      "nameId INTEGER NOT NULL", "priority INTEGER", "globalTid INTEGER"};
+      "nameId INTEGER", "priority INTEGER", "globalTid INTEGER",
+      "callerTid INTEGER"}; /* llmprof's own: globalTid of the caller */
   size_t count;
   const llmprof_thread *all = llmprof_trace_threads(w->trace, &count);
   nsys_sheet sheet;
   bool ok = nsys_sheet_open(&sheet, w, "ThreadNames", columns, COUNT(columns));
   for (size_t i = 0; ok && i < count; i++) {
-    if (all[i].name == LLMPROF_NO_STRING) continue;
+    if (all[i].name == LLMPROF_NO_STRING && all[i].caller == LLMPROF_NONE)
+      continue;
     nsys_put_string_id(&sheet, all[i].name);
     nsys_put_null(&sheet);
     nsys_put_thread(&sheet, (uint32_t)i);
+    nsys_put_thread(&sheet, all[i].caller);
     ok = nsys_sheet_end_row(&sheet);
   }
   nsys_sheet_close(&sheet);

@@ -306,6 +306,61 @@ static void announce(const torch_trace *t) {
   }
 }
 
+/* ---- threads that work for another ---- */
+
+/* Of a thread: does autograd run there, and how long are the ranges that the
+ * program marks. */
+typedef struct torch_worker {
+  bool is_autograds;
+  int64_t marked;
+} torch_worker;
+
+static bool is_autograds(const torch_trace *t, uint32_t text) {
+  static const char mark[] = "autograd::engine::evaluate_function";
+  size_t size = 0;
+  const char *name =
+      llmprof_strings_get(llmprof_builder_strings(t->builder), text, &size);
+  return name && size >= sizeof mark - 1 &&
+         memcmp(name, mark, sizeof mark - 1) == 0;
+}
+
+static int64_t thread_key(const torch_trace *t, size_t thread, int which) {
+  return ((const int64_t *)llmprof_intern_get(&t->threads,
+                                              (uint32_t)thread))[which];
+}
+
+/* The thread of the same process that marks most. */
+static uint32_t caller_of(const torch_trace *t, const torch_worker *workers,
+                          size_t thread) {
+  uint32_t best = LLMPROF_NONE;
+  for (size_t i = 0; i < t->threads.count; i++)
+    if (thread_key(t, i, 0) == thread_key(t, thread, 0) && workers[i].marked &&
+        (best == LLMPROF_NONE || workers[i].marked > workers[best].marked))
+      best = (uint32_t)i;
+  return best == thread ? LLMPROF_NONE : best;
+}
+
+/* The backward pass is launched by a thread of autograd's, while the one that
+ * called it waits. */
+static bool set_callers(torch_trace *t) {
+  torch_worker *workers = llmprof_zalloc(t->threads.count, sizeof *workers);
+  if (!workers) return false;
+  for (size_t i = 0; i < t->range_count; i++) {
+    const llmprof_range_row *range = &t->ranges[i];
+    torch_worker *worker = &workers[range->thread];
+    if (range->domain == LLMPROF_NO_STRING)
+      worker->marked += range->end - range->start;
+    else if (!worker->is_autograds)
+      worker->is_autograds = is_autograds(t, range->text);
+  }
+  for (size_t i = 0; i < t->threads.count; i++)
+    if (workers[i].is_autograds)
+      llmprof_builder_set_caller(t->builder, (uint32_t)i,
+                                 caller_of(t, workers, i));
+  llmprof_free(workers);
+  return true;
+}
+
 /* The rank of a file of one process stands in the process's name, as llmprof's
  * own collector has it, with how many there are. */
 static bool name_rank(torch_trace *t, const char *info) {
@@ -340,7 +395,7 @@ static bool describe(torch_trace *t, const llmprof_chrome *reader,
                              "of torch.profiler with a time in it");
   if ((devices && !torch_add_devices(t->builder, devices)) ||
       !name_rank(t, llmprof_chrome_header(reader, CHROME_RANKS)) ||
-      !llmprof_builder_versions(t->builder, schema, NULL))
+      !set_callers(t) || !llmprof_builder_versions(t->builder, schema, NULL))
     return llmprof_fail_nomem(err);
   set_epoch(t, reader);
   announce(t);

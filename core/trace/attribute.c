@@ -74,6 +74,38 @@ static bool add_ranges(llmprof_sweep *s, llmprof_sweep_thread *threads) {
   return true;
 }
 
+/* Add the ranges of the thread that one works for, but for those of a named
+ * domain, which are libraries'. */
+static bool add_callers(const llmprof_sweep *s, llmprof_sweep_thread *threads,
+                        uint32_t thread) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  llmprof_sweep_thread *t = &threads[thread];
+  const llmprof_sweep_thread *caller = &threads[t->caller];
+  for (size_t i = 0; i < caller->range_count; i++) {
+    uint32_t range = caller->ranges[i];
+    if (llmprof_id_at(r->domain, range) != LLMPROF_NO_STRING ||
+        llmprof_id_at(r->thread, range) != t->caller)
+      continue;
+    if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
+                      sizeof *t->ranges))
+      return false;
+    t->ranges[t->range_count++] = range;
+  }
+  return true;
+}
+
+static bool make_ready(llmprof_sweep *s, llmprof_sweep_thread *threads,
+                       uint32_t thread) {
+  llmprof_sweep_thread *t = &threads[thread];
+  t->all = s;
+  t->thread = thread;
+  t->caller = llmprof_thread_at(s->trace, thread)->caller;
+  t->nested = t->changed = true;
+  t->min_end = INT64_MAX;
+  return (t->caller == LLMPROF_NONE || add_callers(s, threads, thread)) &&
+         sort_ranges(s, t->ranges, t->range_count);
+}
+
 /* All calls by start; *rows NULL: as they lie. */
 static bool order_calls(const llmprof_trace *trace, uint32_t **rows) {
   llmprof_values_bounds all;
@@ -96,12 +128,8 @@ static bool sweep_threads(llmprof_sweep *s) {
   llmprof_sweep_thread *threads = llmprof_zalloc(count, sizeof *threads);
   uint32_t *rows = NULL;
   bool ok = threads && add_ranges(s, threads) && order_calls(s->trace, &rows);
-  for (size_t t = 0; ok && t < count; t++) {
-    threads[t].all = s;
-    threads[t].nested = threads[t].changed = true;
-    threads[t].min_end = INT64_MAX;
-    ok = sort_ranges(s, threads[t].ranges, threads[t].range_count);
-  }
+  for (size_t t = 0; ok && t < count; t++)
+    ok = make_ready(s, threads, (uint32_t)t);
   ok = ok && llmprof_sweep_calls(s, threads, rows);
   for (size_t t = 0; threads && t < count; t++) {
     llmprof_free(threads[t].ranges);

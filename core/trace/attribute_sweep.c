@@ -61,12 +61,19 @@ static uint64_t length_of(const llmprof_sweep_thread *s, uint32_t range) {
   return (uint64_t)s->all->end[range] - (uint64_t)s->all->start[range];
 }
 
+/* Is a range one of the thread's caller, which is placed among its own? */
+static bool is_callers(const llmprof_sweep_thread *s, uint32_t range) {
+  return s->caller != LLMPROF_NONE &&
+         llmprof_id_at(s->all->trace->ranges.thread, range) != s->thread;
+}
+
 /* The tightest open range around `range`: the shortest that reaches as far. */
 static uint32_t find_parent(const llmprof_sweep_thread *s, uint32_t range) {
   uint32_t best = LLMPROF_NONE;
   for (size_t i = s->open_count; i-- > 0;) {
     uint32_t candidate = s->open[i].range;
-    if (s->all->end[candidate] < s->all->end[range]) continue;
+    if (s->all->end[candidate] < s->all->end[range] || is_callers(s, candidate))
+      continue;
     if (best == LLMPROF_NONE || length_of(s, candidate) < length_of(s, best))
       best = candidate;
     if (s->nested) break; /* all others are longer */
@@ -98,7 +105,7 @@ static void place_range(llmprof_sweep_thread *s, uint32_t range) {
 static bool open_one(llmprof_sweep_thread *s, uint32_t range) {
   if (!goes_on(s->all, s->nested ? 1 : s->open_count)) return false;
   pop_ended(s, s->all->start[range]);
-  place_range(s, range);
+  if (!is_callers(s, range)) place_range(s, range);
   if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
     return false;
   if (s->open_count) {

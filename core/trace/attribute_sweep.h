@@ -36,7 +36,8 @@ typedef struct llmprof_sweep {
 /* What is so of one thread. */
 typedef struct llmprof_sweep_thread {
   llmprof_sweep *all;
-  uint32_t *ranges;                    /* by start */
+  uint32_t thread, caller; /* rows; the caller LLMPROF_NONE: there is none */
+  uint32_t *ranges;        /* by start; some are the caller's */
   size_t range_count, range_cap, next; /* next: the first not opened yet */
   llmprof_open_range *open;            /* by start */
   size_t open_count, open_cap;

@@ -124,9 +124,15 @@ bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
 
 bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
                                 uint32_t tid, uint32_t process, uint32_t *row) {
-  const llmprof_thread thread = {id, tid, process, LLMPROF_NO_STRING, 0};
+  const llmprof_thread thread = {id, tid, process, LLMPROF_NO_STRING,
+                                 LLMPROF_NONE};
   return llmprof_intern_add(&builder->trace->rows[LLMPROF_THREADS], &thread,
                             row);
+}
+
+void llmprof_builder_set_caller(llmprof_builder *builder, uint32_t row,
+                                uint32_t caller) {
+  llmprof_thread_at(builder->trace, row)->caller = caller;
 }
 
 void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,

@@ -195,7 +195,9 @@ static bool process_is_possible(const llmprof_trace *trace, uint32_t row) {
 static bool thread_is_possible(const llmprof_trace *trace, uint32_t row) {
   const llmprof_thread *thread = llmprof_thread_at(trace, row);
   return is_string(trace, thread->name) &&
-         thread->process < trace->rows[LLMPROF_PROCESSES].count;
+         thread->process < trace->rows[LLMPROF_PROCESSES].count &&
+         (thread->caller == LLMPROF_NONE ||
+          thread->caller < trace->rows[LLMPROF_THREADS].count);
 }
 
 static bool place_is_possible(const llmprof_trace *trace, uint32_t row) {

@@ -40,7 +40,8 @@ typedef struct llmprof_thread {
   uint32_t tid;
   uint32_t process; /* row in processes */
   uint32_t name;    /* string or LLMPROF_NO_STRING */
-  uint32_t unused;  /* 0: nothing lies between threads */
+  uint32_t caller;  /* row of the thread that waits while this one works for it,
+                       as for autograd's; LLMPROF_NONE: of none */
 } llmprof_thread;
 
 /* A GPU. Numbers are LLMPROF_ABSENT when not recorded. */

@@ -140,6 +140,10 @@ bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
                                  uint32_t pid, uint32_t *row);
 bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
                                 uint32_t tid, uint32_t process, uint32_t *row);
+/* What a thread launches while a range of its caller is open, in the domain
+ * without a name, is launched in that range, too. */
+void llmprof_builder_set_caller(llmprof_builder *builder, uint32_t row,
+                                uint32_t caller);
 void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,
                                   uint32_t name);
 void llmprof_builder_name_thread(llmprof_builder *builder, uint32_t row,

@@ -77,6 +77,23 @@ class Stages(support.Case):
                 trace.launch(name, start + 10 + 35 * i, start + 17 + 35 * i, 30)
         self.assertEqual(["ProfilerStep"], [stage["name"] for stage in self.stages(trace)])
 
+    def test_backward_pass_of_a_thread_of_autograd(self):
+        trace = Trace()
+        for step in range(3):
+            start = 1000 * step
+            trace.add("user_annotation", f"ProfilerStep#{step}", start, 990)
+            trace.add("user_annotation", "DistributedDataParallel.forward", start + 5, 390)
+            trace.launch("gemm_kernel", start + 10, start + 20, 300)
+            trace.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", start + 400,
+                      500, tid=2)
+            trace.launch("gemm_backward", start + 410, start + 420, 400, tid=2)
+        stages = self.stages(trace)
+        self.assertEqual([("ProfilerStep", 2, 700000)],
+                         [(stage["name"], stage["launches"], stage["gpu_busy_ns"])
+                          for stage in stages])
+        said = self.does("-e", 'kernels:group("stage"):agg("count")', self.top / "a.json").out
+        self.assertIn(b"ProfilerStep      6", said)
+
 
 if __name__ == "__main__":
     support.main()

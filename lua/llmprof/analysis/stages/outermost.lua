@@ -82,10 +82,11 @@ local function main_domain(domains)
 end
 
 
--- What PyTorch marks of its own: compiled graphs, collectives, optimizers, data loaders; and
+-- What PyTorch marks of its own: compiled graphs, collectives, optimizers, data loaders, models
+-- that are spread over GPUs; and
 -- NCCL its calls, whose domain has no name in some exports.
 local OF_LIBRARIES = { "^## ", "^nccl:", "^gloo:", "^Optimizer%.", "^enumerate%(DataLoader",
-  "^nccl%u" }
+  "^DistributedDataParallel%.", "^FullyShardedDataParallel%.", "^FSDP::", "^nccl%u" }
 
 local function is_engines(tag)
   for _, engine in ipairs(engines.all()) do
