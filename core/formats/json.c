@@ -29,7 +29,7 @@ typedef struct reader {
   const char *name;
   const char *bytes;
   size_t size, at;
-  size_t nodes, taken, long_numbers;
+  size_t nodes, taken;
   llmprof_limits limits;
   llmprof_error *err;
 } reader;
@@ -110,8 +110,9 @@ static bool check_number(reader *r, bool *is_integer) {
     if (peek(r) == '+' || peek(r) == '-') r->at++;
     if (!check_digits(r)) return false;
   }
-  r->long_numbers += r->at - start > CJSON_LONGEST_NUMBER;
-  return true;
+  return r->at - start <= CJSON_LONGEST_NUMBER ||
+         fail_at(r, LLMPROF_LIMIT, start, "number of more than %d characters",
+                 CJSON_LONGEST_NUMBER);
 }
 
 /* Four hex digits after "\u", or -1. */
@@ -291,38 +292,14 @@ static void seek(reader *r) {
     r->at++;
 }
 
-/* A copy in which numbers too long for cJSON are "0" and blanks. */
-static char *without_long_numbers(reader r) {
-  char *copy = llmprof_memdup(r.bytes, r.size);
-  size_t decoded;
-  bool is_integer;
-  r.at = 0;
-  for (seek(&r); copy && r.at < r.size; seek(&r)) {
-    size_t start = r.at;
-    if (peek(&r) == '"') {
-      check_string(&r, &decoded);
-    } else if (check_number(&r, &is_integer) &&
-               r.at - start > CJSON_LONGEST_NUMBER) {
-      memset(copy + start, ' ', r.at - start);
-      copy[start] = '0';
-    }
-  }
-  return copy;
-}
-
 /* NULL when out of memory: nothing else can go wrong after the check. cJSON
  * knows the mark only before texts that are long enough. */
 static cJSON *build(const reader *r) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, set_hooks);
   size_t skip = mark_size(r);
-  char *copy = NULL;
-  if (r->long_numbers && !(copy = without_long_numbers(*r))) return NULL;
-  const char *text = copy ? copy : r->bytes;
-  cJSON *tree =
-      cJSON_ParseWithLengthOpts(text + skip, r->size - skip, NULL, false);
-  llmprof_free(copy);
-  return tree;
+  return cJSON_ParseWithLengthOpts(r->bytes + skip, r->size - skip, NULL,
+                                   false);
 }
 
 /* ---- from cJSON's tree to ours ---- */
