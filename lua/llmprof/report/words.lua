@@ -2,6 +2,7 @@
 -- own way. nil where there is nothing to say.
 local overhead = require "llmprof.analysis.latency.overhead"
 local counter_plan = require "llmprof.analysis.counters.plan"
+local hardware = require "llmprof.model.hardware"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
 
@@ -427,10 +428,7 @@ end
 -- ---- other vendors ----
 
 -- Are its GPUs AMD's?
-function words.is_amd(results)
-  local devices = results.environment.devices or {}
-  return devices[1] ~= nil and (devices[1].name or ""):find "^AMD " ~= nil
-end
+function words.is_amd(results) return hardware.is_amd(results.environment.devices) end
 
 
 -- What is called otherwise where the GPUs are AMD's, the longer first.
