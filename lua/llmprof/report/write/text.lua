@@ -1,4 +1,4 @@
--- Blocks as text for a terminal: the kinds that a digest has.
+-- Blocks as text for a terminal: the kinds that a digest has, whose texts have no runs.
 local blocks = require "llmprof.report.blocks"
 local tables = require "llmprof.tables"
 local output = require "llmprof.io.output"
@@ -7,23 +7,13 @@ local text = require "llmprof.text"
 local kinds = {}
 
 
-local function inline(given)
-  if type(given) == "string" then return given end
-  local out = {}
-  for i, run in ipairs(given) do
-    out[i] = type(run) == "string" and run or run.strong or run.code
-  end
-  return table.concat(out)
-end
-
-
 function kinds.heading(block)
   return block.title
 end
 
 
 function kinds.paragraph(block, document)
-  return output.wrap(inline(block.text), document.columns)
+  return output.wrap(block.text, document.columns)
 end
 
 
