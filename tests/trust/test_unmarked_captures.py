@@ -5,6 +5,7 @@ With LLMPROF_CAPTURES=DIR (dsocr_h200, vllm_tp1_h200, vllm_tp2_h200, ranks: expo
 DIR/*/*.sqlite) these are tried, too; with LLMPROF_PRINT=1 the table is printed.
 """
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -94,6 +95,16 @@ class Unmarked(support.Case):
         for found in self.lines_of("infer", paths):
             if found[0] != "declines":
                 self.check("deepseek_ocr/run", "only layers", found)
+
+    def test_a_cut_step_is_no_prefill(self) -> None:
+        whole = FIXTURES / "unmarked/eager.sqlite"
+        for first, prefills in ((0, 2), (0.3, 1)):
+            trace = self.trace(whole, "DELETE FROM NVTX_EVENTS;" + cut(first, 1),
+                               f"from{first}.sqlite")
+            self.does("report", trace, "--out", self.top / f"from{first}")
+            made = json.loads((self.top / f"from{first}" / "results.json").read_text())
+            self.assertEqual({"prefill": prefills, "decode": 2},
+                             {one["name"]: one["wall"]["count"] for one in made["stages"]})
 
 
 if __name__ == "__main__":

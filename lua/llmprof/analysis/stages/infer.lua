@@ -32,6 +32,9 @@ local LEAST_KERNELS, LEAST_NS = 5, 100e3
 -- Two steps are alike from this share of equal kernels on.
 local ALIKE = 0.6
 
+-- What ran before the first step is the rest of one from this share of a step's kernels on.
+local CUT = 0.9
+
 -- Idle time of the GPU that separates a prefill from what came before: at least
 -- this many periods, and this many ns.
 local PAUSE_PERIODS, PAUSE_NS = 2, 20e6
@@ -229,6 +232,34 @@ local function prefill_stop(kernels, from, to)
 end
 
 
+-- Kernels between two times, by what they are.
+local function kinds_between(frame, from, to)
+  return check(frame:where { { "start", ">=", from }, { "start", "<", to } })
+    :group { by = KERNEL_KEYS }
+end
+
+
+-- Did the capture begin in a step, so that what ran before the first whole one is the rest of it?
+-- Its kernels are those of a step, which a prefill's are not: they work on more tokens.
+local function began_in_step(anchor, generations, to)
+  if anchor.keys == GRAPH_KEYS then return false end
+  local steps, known, all, own = generations[1], {}, 0, 0
+  local function key_of(group)
+    local key = {}
+    for i, name in ipairs(KERNEL_KEYS) do key[i] = tostring(group[name]) end
+    return table.concat(key, " ")
+  end
+  local middle = steps[(#steps + 1) // 2]
+  for _, group in ipairs(kinds_between(anchor.frame, middle.start, middle.stop)) do
+    known[key_of(group)] = true
+  end
+  for _, group in ipairs(kinds_between(anchor.frame, math.mininteger, to)) do
+    all, own = all + group.count, own + (known[key_of(group)] and group.count or 0)
+  end
+  return all > 0 and own >= CUT * all
+end
+
+
 -- Instances in order, with `range` as label_spans numbers them.
 local function instances_of(trace, anchor, generations, wanted)
   local ops, kernels = check(trace:frame "gpu"), check(trace:frame "kernels")
@@ -242,7 +273,8 @@ local function instances_of(trace, anchor, generations, wanted)
   for _, steps in ipairs(generations) do
     local start, stop = steps[1].start, steps[#steps].stop
     if anchor.edge == "start" then start = prefill_stop(kernels, from, start) end
-    local begin = prefill_start(ops, from, start, pause)
+    local begin = (steps ~= generations[1] or not began_in_step(anchor, generations, start))
+      and prefill_start(ops, from, start, pause)
     if begin then add { stage = "prefill", start = begin, stop = start } end
     add { stage = "decode", start = start, stop = stop, steps = steps }
     from = stop
