@@ -15,6 +15,7 @@ local function find_untold(results, report, verdict)
   local notes, times, sum = {}, 0, 0
   for i, stage in ipairs(evidence.stages(results)) do
     local time, source = evidence.stage_time(results, stage)
+    time = time * evidence.ranks_in_stage(results)
     local ns = evidence.in_collectives(stage)
     times, sum = times + time * stage.wall.count, sum + ns * stage.wall.count
     notes[i] = evidence.note(source, "kernels of collectives take %s of %s of %s",

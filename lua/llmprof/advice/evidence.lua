@@ -90,6 +90,12 @@ end
 evidence.ranks_in_trace = overhead.ranks_in_trace
 
 
+-- How many ranks' work is in one instance of a stage: an inferred one is a time of all of them.
+function evidence.ranks_in_stage(results)
+  return results.inferred and evidence.ranks_in_trace(results) or 1
+end
+
+
 -- ---- stages ----
 
 -- The measured stages without a parent in which the GPU did something, as far as is known.

@@ -47,8 +47,14 @@ local function in_words(group)
 end
 
 
-local function note_of(stage, group)
-  local each = stage.steps and evidence.count(group.calls / stage.steps) or "0"
+-- Of calls in a stage, those of one rank in one step.
+local function a_step(results, stage, calls)
+  return calls / stage.steps / evidence.ranks_in_stage(results)
+end
+
+
+local function note_of(results, stage, group)
+  local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
   return evidence.note(evidence.TIMELINE, "%s%s, %s in them: %s",
     evidence.things(group.calls, "waiting call"),
     each ~= "0" and (", %s a step"):format(each) or "", evidence.time(group.ns), in_words(group))
@@ -56,11 +62,11 @@ end
 
 
 -- A part of the waits, with a note for each group.
-local function part_of(stage, groups)
+local function part_of(results, stage, groups)
   local part = { calls = 0, notes = {} }
   for _, group in ipairs(groups) do
     part.calls = part.calls + group.calls
-    if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(stage, group) end
+    if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(results, stage, group) end
   end
   return part
 end
@@ -118,7 +124,7 @@ local function split(results, stage)
     elseif of_copies then
       sent = sent - group.calls
     else
-      table.insert(group.calls >= WITHIN * stage.steps and within or ending, group)
+      table.insert(a_step(results, stage, group.calls) >= WITHIN and within or ending, group)
     end
   end
   return within, ending, ahead
@@ -128,11 +134,11 @@ end
 local function within_words(results, stage, part, groups)
   local decoder = evidence.decoder_of(results)
   local experts = decoder and decoder.routed and groups[1].after == "gemm"
-  local per_layer = decoder and part.calls / stage.steps
+  local per_layer = decoder and a_step(results, stage, part.calls)
     / math.max(experts and decoder.layers - decoder.dense or decoder.layers, 1)
   return {
     title = ("%s waits for the GPU %s times in every step%s"):format(stage.name,
-      evidence.count(part.calls / stage.steps),
+      evidence.count(a_step(results, stage, part.calls)),
       per_layer and math.abs(per_layer - 1) < 0.05
         and (experts and ", once per layer with experts" or ", once per layer") or ""),
     try = remedy_within(results, experts),
@@ -147,7 +153,7 @@ local function examine_stage(results, stage, report)
       evidence.things(stage.steps, "step"), ahead > 0
         and (", %s of them while the GPU has more to do"):format(evidence.count(ahead)) or "")
   end
-  local inside, last = part_of(stage, within), part_of(stage, ending)
+  local inside, last = part_of(results, stage, within), part_of(results, stage, ending)
   local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
   if inside.calls > 0 then
     report_part(stage, inside, both and "inner", within_words(results, stage, inside, within),
@@ -161,13 +167,13 @@ local function examine_stage(results, stage, report)
 end
 
 
-local function examine_launches(stage, report)
+local function examine_launches(results, stage, report)
   local calls, launches = stage.api.sync.calls, stage.launches or stage.api.launch.calls
   if calls < math.max(LEAST, OF_LAUNCHES * launches) then
     return ("%s for %s launches of %s"):format(evidence.things(calls, "waiting call"),
       evidence.count(launches), stage.name)
   end
-  report_part(stage, part_of(stage, stage.waits or {}), nil, {
+  report_part(stage, part_of(results, stage, stage.waits or {}), nil, {
     title = ("%s waits for the GPU %s times, with %s launches"):format(stage.name,
       evidence.count(calls), evidence.count(launches)),
     try = "launch ahead: wait once where the CPU needs a result; let work that depends on other "
@@ -183,7 +189,7 @@ function rule.examine(results, report)
   for _, stage in ipairs(evidence.stages(results)) do
     if stage.api and stage.waits and #stage.waits > 0 and not stage.steps
       and not stage.kernels_per_token then
-      why = examine_launches(stage, report) or why
+      why = examine_launches(results, stage, report) or why
     end
   end
   if not why then

@@ -27,4 +27,15 @@ describe("advice collective_bound", function()
       .. "wait for is not in the capture" }, { found.rule, found.blocking, found.title })
     assert.not_equal("collective_bound", (first(0.4 * time) or {}).rule)
   end)
+
+  it("holds them against the time of all ranks in an inferred stage", function()
+    local stage = support.decode { steps = 1,
+      categories = { { category = "communication", gpu_time_ns = 0, calls = 9 } } }
+    stage.categories[1].gpu_time_ns = 1.2 * stage.wall.mean_ns
+    local record = engine { verdict = { kind = "unknown", text = "of two" } }
+    record.ranks = { { rank = 0, file = "a" }, { rank = 1, file = "a" } }
+    local results = support.results { stages = { stage }, ranks = record,
+      inferred = { confidence = 1 } }
+    assert.matches("^60 %% of the time", advice.examine(results).findings[1].title)
+  end)
 end)

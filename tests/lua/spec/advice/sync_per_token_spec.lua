@@ -49,6 +49,14 @@ if without the wait the CPU launches ahead, as fast as it does now
 ]], support.said("sync_per_token", results))
   end)
 
+  it("counts what the ranks of an inferred step wait for each by itself", function()
+    local results = results_of(support.slow_decode, 20)
+    results.inferred = { confidence = 1 }
+    results.ranks = { ranks = { { rank = 0, file = "a" }, { rank = 1, file = "a" } } }
+    assert.matches("^decode waits for the GPU at every token .*, 1 a step",
+      support.said("sync_per_token", results))
+  end)
+
   it("is found between the launches of a stage without steps", function()
     local function told(calls)
       local stage = support.slow_decode { name = "pass", launches = 200 }
