@@ -44,8 +44,8 @@ struct llmprof_csv {
   size_t row_bytes; /* fed to libcsv for this row */
   bool nomem;
 
-  gathered row, header, units;
-  llmprof_csv_row header_row, units_row;
+  gathered row, header;
+  llmprof_csv_row header_row;
   llmprof_csv_options options;
   char *header_has;
 };
@@ -265,12 +265,11 @@ static bool has_field(const llmprof_csv_row *row, const char *wanted) {
   return false;
 }
 
-/* Keep the row just read as header or units. */
-static bool keep(llmprof_csv *csv, gathered *into, llmprof_csv_row *row,
-                 llmprof_error *err) {
-  *into = csv->row;
+/* Keep the row just read as header. */
+static bool keep_header(llmprof_csv *csv, llmprof_error *err) {
+  csv->header = csv->row;
   csv->row = (gathered){0};
-  return publish(into, row) || llmprof_fail_nomem(err);
+  return publish(&csv->header, &csv->header_row) || llmprof_fail_nomem(err);
 }
 
 /* The current line as a row: 1 if it is the header, 0 if not, -1. Preamble
@@ -303,7 +302,7 @@ static bool read_header(llmprof_csv *csv, llmprof_error *err) {
     if (!csv->in_row && is_noise(csv->line.bytes, csv->line.size)) continue;
     int found = try_header(csv, &row, err);
     if (found < 0) return false;
-    if (found) return keep(csv, &csv->header, &csv->header_row, err);
+    if (found) return keep_header(csv, err);
   }
   if (got < 0) return false;
   if (csv->in_row) return unclosed(csv, err) == 0;
@@ -314,24 +313,18 @@ static bool read_header(llmprof_csv *csv, llmprof_error *err) {
                       csv->name);
 }
 
-static bool read_units(llmprof_csv *csv, llmprof_error *err) {
-  int got = raw_row(csv, err);
-  if (got < 0) return false;
-  if (!got) return true;
-  if (csv->row.count != csv->header_row.count) {
-    fail_line(csv, csv->row.line, "units row does not fit the header", err);
-    return false;
-  }
-  return keep(csv, &csv->units, &csv->units_row, err);
-}
-
 static int check_count(llmprof_csv *csv, llmprof_error *err) {
   size_t want = csv->header_row.count, count = csv->row.count;
-  if (count == want || (count < want && csv->options.allow_short)) return 1;
+  if (count == want) return 1;
   char what[80];
   snprintf(what, sizeof what, "%zu fields where the header has %zu", count,
            want);
   return fail_line(csv, csv->row.line, what, err);
+}
+
+static bool skip_units(llmprof_csv *csv, llmprof_error *err) {
+  int got = raw_row(csv, err);
+  return got == 0 || (got > 0 && check_count(csv, err) > 0);
 }
 
 static bool is_header(const llmprof_csv *csv, const llmprof_csv_row *row) {
@@ -381,7 +374,7 @@ static llmprof_csv *csv_new(const char *name,
 
 static llmprof_csv *start(llmprof_csv *csv, llmprof_error *err) {
   if (read_header(csv, err) &&
-      (!csv->options.units_row || read_units(csv, err)))
+      (!csv->options.units_row || skip_units(csv, err)))
     return csv;
   llmprof_csv_close(csv);
   return NULL;
@@ -418,7 +411,6 @@ void llmprof_csv_close(llmprof_csv *csv) {
   if (csv->parser_ready) csv_free(&csv->parser);
   gathered_free(&csv->row);
   gathered_free(&csv->header);
-  gathered_free(&csv->units);
   llmprof_buffer_free(&csv->line);
   llmprof_buffer_free(&csv->opening);
   llmprof_free(csv->name);
@@ -428,10 +420,6 @@ void llmprof_csv_close(llmprof_csv *csv) {
 
 const llmprof_csv_row *llmprof_csv_header(const llmprof_csv *csv) {
   return &csv->header_row;
-}
-
-const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv) {
-  return &csv->units_row;
 }
 
 /* ---- numbers ---- */

@@ -20,11 +20,8 @@ typedef struct llmprof_csv_options {
   /* The header is the first row that contains this field; everything before
    * it is preamble. NULL: the first row that is not noise is the header. */
   const char *header_has;
-  /* The row after the header holds units (ncu's raw page). */
+  /* The row after the header holds units (ncu's raw page) and is left out. */
   bool units_row;
-  /* Rows may have fewer fields than the header (ncu's details page); the
-   * missing ones read as absent. More fields are always an error. */
-  bool allow_short;
 } llmprof_csv_options;
 
 /* One field; bytes are NUL-terminated and valid until the next call. */
@@ -53,10 +50,8 @@ llmprof_csv *llmprof_csv_open_bytes(const char *name, const void *bytes,
                                     llmprof_error *err);
 void llmprof_csv_close(llmprof_csv *csv);
 
-/* The header row, and the units row or one with count 0. Both live as long
- * as csv does. */
+/* The header row, which lives as long as csv does. */
 const llmprof_csv_row *llmprof_csv_header(const llmprof_csv *csv);
-const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv);
 
 /* The next data row in *row: 1, at the end: 0, on failure: -1. Rows equal to
  * the header are skipped. Fields stay valid until the next call. */

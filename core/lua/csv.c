@@ -5,7 +5,6 @@
  *   for row, line in reader:rows() do
  *     print(line, row.name, row.ms)               --> 2  decode  1.5
  *   end
- *   print(csv.number "1,234")                     --> 1234.0
  */
 #include "formats/csv.h"
 #include "llmprof_lua.h"
@@ -53,16 +52,15 @@ static void push_text_columns(lua_State *L, int options) {
 
 /* csv.open(path [, options]) -> reader | nil, message, code
  * options: header (a field that marks the header row), units (boolean: a
- * units row follows), short (boolean: rows may be shorter than the header),
- * numbers (boolean: fields that read as numbers become numbers, absent ones
- * nil), text (with numbers: list of columns that stay strings). */
+ * units row follows, which is left out), numbers (boolean: fields that read as
+ * numbers become numbers, absent ones nil), text (with numbers: list of columns
+ * that stay strings). */
 static int open_reader(lua_State *L, bool from_text) {
   size_t size;
   const char *input = luaL_checklstring(L, 1, &size);
   llmprof_csv_options options = {
       .header_has = llmprof_lua_opt_string(L, 2, "header", NULL),
       .units_row = llmprof_lua_opt_bool(L, 2, "units", false),
-      .allow_short = llmprof_lua_opt_bool(L, 2, "short", false),
   };
   lua_settop(L, 2);
   push_text_columns(L, 2);
@@ -88,19 +86,6 @@ static int csv_open(lua_State *L) {
  * string */
 static int csv_parse(lua_State *L) {
   return open_reader(L, true);
-}
-
-/* reader:header() -> list of the columns' names */
-static int f_header(lua_State *L) {
-  check_reader(L, 1);
-  lua_getiuservalue(L, 1, UV_NAMES);
-  return 1;
-}
-
-/* reader:units() -> list of strings, empty without a units row */
-static int f_units(lua_State *L) {
-  push_row(L, llmprof_csv_units(check_reader(L, 1)));
-  return 1;
 }
 
 /* Push the field as the options want it; nil when absent. */
@@ -161,36 +146,15 @@ static int f_rows(lua_State *L) {
 
 LLMPROF_LUA_CLOSE(f_close, READER, llmprof_csv_close)
 
-/* csv.number(text) -> number, or nil and "absent" or "text" */
-static int csv_number(lua_State *L) {
-  size_t size;
-  const char *text = luaL_checklstring(L, 1, &size);
-  double number;
-  switch (llmprof_csv_number(text, size, &number)) {
-  case LLMPROF_NUMBER_OK:
-    lua_pushnumber(L, number);
-    return 1;
-  case LLMPROF_NUMBER_ABSENT:
-    lua_pushnil(L);
-    lua_pushliteral(L, "absent");
-    return 2;
-  case LLMPROF_NUMBER_TEXT:
-    break;
-  }
-  lua_pushnil(L);
-  lua_pushliteral(L, "text");
-  return 2;
-}
-
 static const luaL_Reg methods[] = {
-    {"header", f_header}, {"units", f_units}, {"rows", f_rows},
-    {"close", f_close},   {NULL, NULL},
+    {"rows", f_rows},
+    {"close", f_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {
     {"open", csv_open},
     {"parse", csv_parse},
-    {"number", csv_number},
     {NULL, NULL},
 };
 

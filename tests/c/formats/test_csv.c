@@ -28,7 +28,6 @@ TEST(rows) {
       parse("a,b\n1,\"x, \"\"y\"\"\"\r\n\n2,\"two\nlines\"\n3,", NULL, &err);
   assert_non_null(csv);
   assert_row(llmprof_csv_header(csv), 1, 2, "a", "b");
-  assert_int_equal(llmprof_csv_units(csv)->count, 0);
   llmprof_csv_row row;
   assert_int_equal(llmprof_csv_next(csv, &row, &err), 1);
   assert_row(&row, 2, 2, "1", "x, \"y\"");
@@ -56,7 +55,6 @@ TEST(preamble_units_and_repeated_header) {
                            &options, &err);
   assert_non_null(csv);
   assert_row(llmprof_csv_header(csv), 4, 2, "ID", "t");
-  assert_row(llmprof_csv_units(csv), 5, 2, "", "us");
   llmprof_csv_row row;
   assert_int_equal(llmprof_csv_next(csv, &row, &err), 1);
   assert_row(&row, 6, 2, "0", "1.5");
@@ -95,17 +93,7 @@ TEST(broken_lines) {
   assert_broken("\"a,b\n", NULL,
                 "t.csv:1: quoted field is never closed: \"a,b");
   assert_broken("a,b\nus\n", &(llmprof_csv_options){.units_row = true},
-                "t.csv:2: units row does not fit the header: us");
-}
-
-TEST(short_rows) {
-  llmprof_error err;
-  llmprof_csv *csv =
-      parse("a,b,c\n1\n", &(llmprof_csv_options){.allow_short = true}, &err);
-  llmprof_csv_row row;
-  assert_int_equal(llmprof_csv_next(csv, &row, &err), 1);
-  assert_row(&row, 2, 1, "1");
-  llmprof_csv_close(csv);
+                "t.csv:2: 1 fields where the header has 2: us");
 }
 
 TEST(missing_file) {
