@@ -240,7 +240,8 @@ static bool evaluate(pass *at, llmprof_error *err) {
   at->returns = (uint32_t)r->operation_count;
   at->points = at->returns + (uint32_t)r->point_count;
   at->operations = at->points + (uint32_t)r->point_count;
-  for (size_t i = 0; i < r->point_count; i++) r->new_end[i] = NOT_YET;
+  for (size_t i = 0; i < r->point_count; i++) /* some begin before their call */
+    r->new_start[i] = r->new_end[i] = NOT_YET;
   for (size_t i = 0; i < r->operation_count; i++)
     r->new_op_start[i] = r->new_op_end[i] = NOT_YET;
   for (size_t i = 0; i < r->thread_count; i++)

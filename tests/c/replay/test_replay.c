@@ -411,6 +411,22 @@ TEST(missing_column) {
 }
 
 /* Of times that no clock shows one row is left out, or the trace is refused. */
+/* As clocks differ, an operation may begin before its call: there it stays. */
+TEST(before_its_call) {
+  program p;
+  llmprof_error err;
+  int64_t times[4][STEPS];
+  make(&p);
+  p.op_start[0] = p.call_start[0] - 100;
+  llmprof_replay *r = replay_of(&p, &err);
+  assert_non_null(r);
+  llmprof_replayed_ranges ranges = {times[0], times[1], times[2], times[3]};
+  assert_true(llmprof_replay_run(r, NULL, &ranges, NULL, &err));
+  assert_int_equal(times[2][0], p.op_start[0]);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 TEST(far_times) {
   program p;
   llmprof_error err;
