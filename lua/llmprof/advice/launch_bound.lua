@@ -51,7 +51,7 @@ local function what_was_seen(results, stage)
   end
   if elsewhere then
     notes[#notes + 1] = evidence.note(evidence.TIMELINE, "the process that hands the ranks their "
-      .. "steps is not in the trace: how much of that they wait for it cannot be told")
+      .. "steps is not in the trace: how much of that is waiting for it is not known")
   end
   return notes
 end

@@ -57,6 +57,7 @@ end
 function documents.kernels(results)
   return markdown.render(blocks.join(title("Kernels: %s", results),
     blocks.say(words.model(results)), blocks.say(words.source(results)),
+    blocks.say(words.repeats(results)),
     chapters.heading "kernels", parts.largest_kernels(results), parts.all_kernels(results, MOST),
     blocks.heading { level = 2, title = sections.find("selection").title },
     parts.selection(results)))
@@ -155,6 +156,7 @@ local function trust_line(results)
     said[#said + 1] = ("%s of the GPU time lies in a stage."):format(words.percent(share))
   end
   said[#said + 1] = words.source(results)
+  said[#said + 1] = words.repeats(results)
   said[#said + 1] = inflation_line(results)
   said[#said + 1] = ("Everything else is in %s."):format(layout.reports.full)
   return table.concat(said, " ")

@@ -43,7 +43,7 @@ local function stage_of(results, name) return lists.find(results.stages, "name",
 -- "12.30 ms (11.90 ms to 12.80 ms) of 350.31 ms per decode, 0.82 ms per token, if ...".
 function findings.gain(results, finding)
   local why = finding.no_gain and (" (not replayed: %s)"):format(finding.no_gain) or ""
-  if not finding.gain_ns then return "cannot be said from this capture" .. why end
+  if not finding.gain_ns then return "not known from this capture" .. why end
   local stage = stage_of(results, finding.stage)
   local timed = stage and stage.ns_per_token and (stage.wall or stage.own)
   local between = rows.between(finding, text.duration)

@@ -262,8 +262,9 @@ function parts.modules(results, view)
     and "By the torch modules on the stacks of launches. Work of the GPU belongs to the innermost"
     or "By the NVTX ranges that name them. Work of the GPU belongs to the innermost range around "
       .. "its launch"
-  local made = { note(by .. "; a module's GPU time has that of the modules in it, \"itself\" has "
-    .. "not. Layers are told apart in the second table only.") }
+  local has_layers = #sections.find("marked_layers").rows(results) > 0
+  local made = { note(by .. "; a module's GPU time includes the modules in it, \"itself\" does not."
+    .. (has_layers and " Layers are told apart in the second table only." or "")) }
   for _, section in ipairs { "modules", "marked_layers", "marked_operators" } do
     made[#made + 1] = sections.blocks(results, section,
       { most = not (by_stacks and view.page) and rows.top_n(results) or nil })

@@ -399,7 +399,6 @@ function words.source(results)
   said[#said + 1] = name and ("Stages, kernels and all that follows from them are of %s alone, the "
     .. "first of %d files; the tables of ranks are of all."):format(name, count)
   said[#said + 1] = inferred(results.inferred)
-  said[#said + 1] = words.repeats(results)
   return table.concat(said, " ")
 end
 

@@ -49,7 +49,7 @@ if the CPU takes no time at all; the GPU's own work stays as it is
       engine = { name = "vllm", title = "vLLM" },
       ranks = { source = "labels", ranks = { { rank = 0 }, { rank = 1 } } } }
     assert.matches("confidence medium", text, 1, true)
-    assert.matches("how much of that they wait for it cannot be told", text, 1, true)
+    assert.matches("how much of that is waiting for it is not known", text, 1, true)
     assert.not_matches("change:", text, 1, true)
   end)
 

@@ -93,8 +93,8 @@ describe("a gain", function()
   end)
 
   it("is not made up", function()
-    assert.equal("cannot be said from this capture", findings.gain(results {}, warm_up))
-    assert.equal("cannot be said from this capture (not replayed: no calls)",
+    assert.equal("not known from this capture", findings.gain(results {}, warm_up))
+    assert.equal("not known from this capture (not replayed: no calls)",
       findings.gain(results {}, setmetatable({ no_gain = "no calls" }, { __index = warm_up })))
   end)
 end)

@@ -61,7 +61,7 @@ describe("llmprof.report", function()
 
   it("says which repeats the figures are from", function()
     local function said(repeats)
-      return render("kernels", results.empty { repeats = repeats }):match "not measured%. (.-)\n"
+      return render("kernels", results.empty { repeats = repeats }):match "not measured%.\n\n(.-)\n"
     end
     local sums = " Stages and steps are means; kernels, copies, operators, lines and modules are "
       .. "sums."
