@@ -100,6 +100,7 @@ static bool make_ready(llmprof_sweep *s, llmprof_sweep_thread *threads,
   t->all = s;
   t->thread = thread;
   t->caller = llmprof_thread_at(s->trace, thread)->caller;
+  if (t->caller == thread) t->caller = LLMPROF_NONE;
   t->nested = t->changed = true;
   t->min_end = INT64_MAX;
   return (t->caller == LLMPROF_NONE || add_callers(s, threads, thread)) &&
