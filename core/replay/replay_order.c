@@ -121,11 +121,15 @@ static void number_threads(llmprof_replay *r) {
 }
 
 static bool list_by_call(llmprof_replay *r) {
+  /* as large as they are, with a point at the end that tells where its list of
+   * operations would begin */
+  replay_point *points =
+      llmprof_resize(r->points, r->point_count + 1, sizeof *points);
+  if (!points) return false;
+  r->points = points;
+  r->point_room = r->point_count + 1;
   r->by_call = llmprof_alloc(r->operation_count, sizeof *r->by_call);
-  if (!r->by_call || !llmprof_grow(&r->points, &r->point_room,
-                                   r->point_count + 1, sizeof *r->points))
-    return false;
-  replay_point *points = r->points;
+  if (!r->by_call) return false;
   for (size_t i = 0; i <= r->point_count; i++) points[i].operations = 0;
   for (size_t i = 0; i < r->operation_count; i++)
     if (r->operations[i].call != REPLAY_NONE)
