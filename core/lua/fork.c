@@ -76,12 +76,18 @@ static int f_ended(lua_State *L) {
   return 1;
 }
 
+/* process:pid() -> its number */
+static int f_pid(lua_State *L) {
+  lua_pushinteger(L, llmprof_fork_pid(llmprof_lua_unbox(L, 1, FORK)));
+  return 1;
+}
+
 /* process:close(): kills it if it still runs */
 LLMPROF_LUA_CLOSE(f_close, FORK, llmprof_fork_free)
 
 static const luaL_Reg methods[] = {
-    {"close", f_close}, {"ended", f_ended}, {"rest", f_rest},
-    {"take", f_take},   {NULL, NULL},
+    {"close", f_close}, {"ended", f_ended}, {"pid", f_pid},
+    {"rest", f_rest},   {"take", f_take},   {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -410,6 +410,12 @@ static int f_stop(lua_State *L) {
   return finish(L, check_idle(L), llmprof_spawn_stop);
 }
 
+/* process:running() -> false once it has exited, delivered or not */
+static int f_running(lua_State *L) {
+  lua_pushboolean(L, llmprof_spawn_running(check_open(L)->child));
+  return 1;
+}
+
 /* process:pid() -> its number */
 static int f_pid(lua_State *L) {
   lua_pushinteger(L, llmprof_spawn_pid(check_open(L)->child));
@@ -457,10 +463,11 @@ static int process_close(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"close", f_close}, {"interrupted", f_interrupted},
-    {"pid", f_pid},     {"pump", f_pump},
-    {"stop", f_stop},   {"signal", f_signal},
-    {"wait", f_wait},   {NULL, NULL},
+    {"close", f_close},     {"interrupted", f_interrupted},
+    {"pid", f_pid},         {"pump", f_pump},
+    {"running", f_running}, {"signal", f_signal},
+    {"stop", f_stop},       {"wait", f_wait},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

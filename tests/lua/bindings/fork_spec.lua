@@ -47,6 +47,7 @@ describe("llmprof.fork", function()
 
   it("ends what is closed", function()
     local other = assert(fork.start(1, function() while true do end end))
+    assert.equal("integer", math.type(other:pid()))
     assert.is_false(other:ended())
     other:close()
     other:close()

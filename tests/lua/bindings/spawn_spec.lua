@@ -149,10 +149,12 @@ describe("llmprof.spawn.start", function()
     while not ready do assert.is_true(process:pump(10)) end
     assert.equal("ready", ready)
     assert.is_true(process:pump())
+    assert.is_true(process:running())
     assert.is_true(process:signal "SIGTERM")
     local result = assert(process:wait())
     assert.equal("SIGTERM", result.signal)
     assert.equal(process:pid(), result.pid)
+    assert.is_false(process:running())
     assert.is_false(process:pump(1))
     assert.same(result, process:wait())
     assert.same(result, process:stop())
@@ -166,8 +168,8 @@ describe("llmprof.spawn.start", function()
     assert.equal("SIGTERM", process:stop().signal)
     process:close()
     process:close()
-    assert.has_error(function() process:pid() end,
-      "calling 'pid' on bad self (process is closed)")
+    assert.has_error(function() process:running() end,
+      "calling 'running' on bad self (process is closed)")
 
     process = assert(spawn.start { "sleep", "1000" })
     local pid = process:pid()
