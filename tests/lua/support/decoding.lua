@@ -42,7 +42,9 @@ function decoding.lines(given)
   for pid = 1, given.ranks do
     list[#list + 1] = ("device %d NVIDIA H200\nprocess %d python"):format(pid - 1, pid)
     local at = 100000
-    op(list, pid, at - 60000, at - 20000, "prefill_gemm")
+    for from = at - 60000, at - 30000, 10000 do
+      op(list, pid, from, from + 10000, "prefill_gemm")
+    end
     for number = 1, given.steps do
       local ended = step(list, pid, at, given, given.beside and given.beside(number))
       if given.marked then
