@@ -2,7 +2,6 @@
 -- answered at a time; while a tool runs the input is looked at for its cancellation.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -16,13 +15,13 @@ local server = {}
 
 -- The messages of the Model Context Protocol: JSON-RPC 2.0, and how its revisions differ.
 --
--- Up to 2025-11-25 a client says `initialize` first; 2025-03-26, which alone has batches, is not
--- among those that are spoken. Since 2026-07-28 there is no such beginning: every request says in
--- `_meta` which revision it speaks and what the client can, `server/discover` tells what the
--- server can, and results say that they are complete.
+-- Up to 2025-11-25 a client says `initialize` first; of these, 2025-03-26 alone has batches,
+-- lists of messages that are answered with a list. Since 2026-07-28 there is no such
+-- beginning: every request says in `_meta` which revision it speaks and what the client
+-- can, `server/discover` tells what the server can, and results say that they are complete.
 local protocol = {}
 
-protocol.HANDSHAKE = { "2025-11-25", "2025-06-18", "2024-11-05" }
+protocol.HANDSHAKE = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
 protocol.MODERN = { "2026-07-28" }
 
 protocol.code = { parse = -32700, request = -32600, method = -32601, params = -32602,
@@ -36,22 +35,33 @@ local CACHEABLE = { ["server/discover"] = 3600000, ["tools/list"] = 3600000,
   ["resources/list"] = 0, ["resources/templates/list"] = 3600000, ["resources/read"] = 0 }
 
 
+local BATCHES = "2025-03-26"
+
 local LIST = getmetatable(json.list {})
+
+local function is_array(value)
+  return type(value) == "table" and getmetatable(value) == LIST
+end
 
 local function is_object(value)
   return type(value) == "table" and getmetatable(value) ~= LIST
 end
 
 
+local function has(list, value)
+  for _, item in ipairs(list) do
+    if item == value then return true end
+  end
+  return false
+end
+
+
 -- ---- requests ----
 
--- The message of a line: { id, method, params }; nil, and the error to answer with. id is nil of a
+-- A message: { id, method, params }; nil, and the error to answer with. id is nil of a
 -- notification, and of what is not answered.
-function protocol.decode(line)
-  local message, wrong = json.decode(line)
-  if message == nil then
-    return nil, protocol.error(json.null, "parse", wrong)
-  elseif not is_object(message) then
+local function check(message)
+  if not is_object(message) then
     return nil, protocol.error(json.null, "request", "an object is expected")
   end
   local id = message.id
@@ -72,6 +82,28 @@ function protocol.decode(line)
 end
 
 
+-- The messages of a line: a list of { request (nil: none that is sound), wrong (then, the
+-- error to answer with) }, and whether they are a batch; nil, and the error to answer with.
+-- agreed: the revision that the client began with, nil before.
+function protocol.decode(line, agreed)
+  local message, wrong = json.decode(line)
+  if message == nil then return nil, protocol.error(json.null, "parse", wrong) end
+  local is_batch = is_array(message)
+  if is_batch and agreed ~= BATCHES then
+    return nil, protocol.error(json.null, "request",
+      "an object is expected; batches are of revision " .. BATCHES)
+  elseif is_batch and #message == 0 then
+    return nil, protocol.error(json.null, "request", "an empty batch")
+  end
+  local list = {}
+  for i, one in ipairs(is_batch and message or { message }) do
+    local request, fault = check(one)
+    list[i] = { request = request, wrong = fault }
+  end
+  return list, is_batch
+end
+
+
 -- What a client said where a text is expected, for a message.
 function protocol.said(value)
   if type(value) == "string" then return value end
@@ -85,7 +117,7 @@ function protocol.era(request)
   local meta = request.params._meta
   local wanted = is_object(meta) and meta[VERSION]
   if not wanted then return false end
-  if not lists.has(protocol.MODERN, wanted) then
+  if not has(protocol.MODERN, wanted) then
     return nil, protocol.error(request.id, "version", "the revision is not supported",
       { supported = json.list { table.unpack(protocol.MODERN) },
         requested = protocol.said(wanted) })
@@ -98,7 +130,7 @@ end
 
 -- The revision for a client that begins with `initialize` and asks for one.
 function protocol.agreed(wanted)
-  return lists.has(protocol.HANDSHAKE, wanted) and wanted or protocol.HANDSHAKE[1]
+  return has(protocol.HANDSHAKE, wanted) and wanted or protocol.HANDSHAKE[1]
 end
 
 
@@ -206,16 +238,20 @@ local OURS = { tools = {}, resources = {} }
 
 -- ---- input ----
 
--- What comes in, the id of the request that is being answered, whether it is cancelled, and how
--- many of the lines that wait were asked for that.
-local incoming, current, cancelled, looked
+-- What comes in, the revision that the client began with, the id of the request that is
+-- being answered, whether it is cancelled, and how many of the lines that wait were asked for
+-- that.
+local incoming, agreed, current, cancelled, looked
 
 
 -- Does this line cancel that request? A notification says no more when it is read again.
 local function cancels(line)
-  local request = line and line:find "%S" and protocol.decode(line)
-  return request and request.method == "notifications/cancelled"
-    and request.params.requestId == current
+  for _, one in ipairs(line and line:find "%S" and protocol.decode(line, agreed) or {}) do
+    local request = one.request
+    if request and request.method == "notifications/cancelled"
+      and request.params.requestId == current then return true end
+  end
+  return false
 end
 
 
@@ -292,8 +328,9 @@ end
 -- Of revisions that begin with a handshake.
 local handshake = {
   initialize = function(params)
-    return { protocolVersion = protocol.agreed(params.protocolVersion), capabilities = OURS,
-      serverInfo = protocol.identity(), instructions = INSTRUCTIONS }
+    agreed = protocol.agreed(params.protocolVersion)
+    return { protocolVersion = agreed,
+      capabilities = OURS, serverInfo = protocol.identity(), instructions = INSTRUCTIONS }
   end,
   ping = function() return {} end,
 }
@@ -324,16 +361,25 @@ local function handle(line, given)
   if not line then
     return protocol.error(json.null, "request", ("a message of over %d bytes"):format(server.MOST))
   end
-  local request, wrong = protocol.decode(line)
-  if not request then return wrong end
-  return request.id ~= nil and answer(request, given) or nil -- a notification gets no answer
+  local messages, batch_or_wrong = protocol.decode(line, agreed)
+  if not messages then return batch_or_wrong end
+  local said = json.list {}
+  for _, one in ipairs(messages) do
+    local request = one.request
+    if not request then
+      said[#said + 1] = one.wrong
+    elseif request.id ~= nil then -- of a notification: nothing to do, nothing to say
+      said[#said + 1] = answer(request, given)
+    end
+  end
+  return batch_or_wrong and #said > 0 and said or said[1]
 end
 
 
 -- Serve until the input ends. given: root (of runs; nil: the user's own), allow_capture,
 -- seconds (that an answer may take; nil: as its tools have it).
 function server.run(given)
-  incoming = server.open()
+  incoming, agreed = server.open(), nil
   while true do
     local line = incoming:next()
     if line == nil then return end

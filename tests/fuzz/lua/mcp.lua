@@ -50,6 +50,7 @@ end
 
 local REQUESTS = {
   { method = "initialize", params = { protocolVersion = "2025-06-18" } },
+  { method = "initialize", params = { protocolVersion = "2025-03-26" } }, -- which has batches
   { method = "tools/list" },
   { method = "resources/list", params = {} },
   { method = "resources/templates/list", params = {} },
@@ -71,6 +72,7 @@ for i, request in ipairs(REQUESTS) do
   request.jsonrpc, request.id = "2.0", i
   REQUESTS[i] = json.encode(request)
 end
+REQUESTS[#REQUESTS + 1] = "[" .. table.concat(REQUESTS, ",", 1, 3) .. "]"
 
 
 local function conversation(input)
@@ -83,6 +85,10 @@ end
 
 local function check_answer(line)
   local message = json.decode(line)
+  if message and message[1] then -- to a batch
+    for _, one in ipairs(message) do check_answer(assert(json.encode(one))) end
+    return
+  end
   assert(message and message.jsonrpc == "2.0", line)
   assert((message.result == nil) ~= (message.error == nil), line)
   assert(not message.error or message.error.code ~= -32603, line)

@@ -86,6 +86,22 @@ describe("llmprof mcp", function()
       -32602, -32602, -32602, "done" }, codes)
   end)
 
+  it("answers batches in the revision that has them", function()
+    local said = answers { request("initialize", { protocolVersion = "2025-03-26" }),
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"nobody/answers"},7,'
+        .. '{"jsonrpc":"2.0","id":"b","method":"nothing/here"}]',
+      '[{"jsonrpc":"2.0","method":"nobody/answers"}]', "[]", request("ping", nil, 9),
+      request("initialize", { protocolVersion = "2025-06-18" }),
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"}]' }
+    assert.equal(3, #said[2])
+    assert.same({}, said[2][1].result)
+    assert.equal(-32600, said[2][2].error.code)
+    assert.same({ "b", -32601 }, { said[2][3].id, said[2][3].error.code })
+    assert.equal(-32600, said[3].error.code)
+    assert.equal(9, said[4].id)
+    assert.equal(-32600, said[6].error.code)
+  end)
+
   it("tells no addresses of what a client names", function()
     for _, said in ipairs(answers { request("tools/call", { name = { a = 1 } }),
       request("resources/read", { uri = { a = 1 } }),
