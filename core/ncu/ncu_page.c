@@ -167,7 +167,9 @@ static bool check_page(const llmprof_ncu_page *page, llmprof_error *err) {
   bool of_sections = has_title(header, "Section Name");
   if (of_metrics && of_sections && has_title(header, "Metric Value"))
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "%s: a details page, not a raw page", page->path);
+                        "%s: a details page, not a raw page, which "
+                        "ncu --csv --page raw prints",
+                        page->path);
   if (of_metrics || of_sections || !has_title(header, titles[ID]))
     return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: no raw page of ncu",
                         page->path);

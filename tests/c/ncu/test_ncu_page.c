@@ -214,7 +214,8 @@ TEST(refused) {
        "commas"},
       {"\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric "
        "Value\"\n\"0\",\"f\"\n",
-       LLMPROF_UNSUPPORTED, ": a details page, not a raw page"},
+       LLMPROF_UNSUPPORTED,
+       ": a details page, not a raw page, which ncu --csv --page raw prints"},
       {"\"Kernel Name\",\"Invocations\"\n", LLMPROF_UNSUPPORTED,
        ": no raw page of ncu"},
       {"\"ID\",\"Kernel Name\",\"ID\"\n", LLMPROF_SYNTAX,
