@@ -81,24 +81,27 @@ end
 
 -- ---- rows ----
 
--- Frames by themselves, as kernels alone ascend in start. An operator that calls itself within a
--- unit of time of its trace looks as if it were there twice.
+-- Frames by themselves, as kernels alone ascend in start, and, where not all rows are looked at,
+-- which. An operator that calls itself within a unit of time of its trace looks as if it were there
+-- twice.
 local unique = {
   { { "kernels", "transfers", "graphs" }, "GPU operations",
     { "start", "end", "pid", "device", "stream", "name", "correlation" } },
   { { "api" }, "API calls", { "start", "end", "pid", "tid", "name", "correlation" } },
   { { "ranges" }, "NVTX ranges", { "start", "end", "pid", "tid", "text", "domain" },
-    { { "domain", "~=", "PyTorch" } } },
+    { { domain = false }, { { "domain", "~=", "PyTorch" } } } },
 }
 
 
 local function doubled(state, names, columns, conditions)
   local count, rows = 0, 0
   for _, name in ipairs(names) do
-    local frame = check(state.trace:frame(name))
-    if conditions then frame = check(frame:where(conditions)) end
-    rows = rows + #frame
-    count = count + #frame - frame:count_groups { by = columns }
+    local all = check(state.trace:frame(name))
+    for _, condition in ipairs(conditions or { false }) do
+      local frame = condition and check(all:where(condition)) or all
+      rows = rows + #frame
+      count = count + #frame - frame:count_groups { by = columns }
+    end
   end
   return count, rows
 end
