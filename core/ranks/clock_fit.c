@@ -149,9 +149,9 @@ static void pair_up(points *p, const series *a, const series *b,
     if (!order) order = (wanted > in[ORDINAL][y]) - (wanted < in[ORDINAL][y]);
     if (!order) {
       if (!p->count) p->at = in[END][y];
-      p->time[p->count] = (double)timeline_length(p->at, in[END][y]);
+      p->time[p->count] = (double)llmprof_time_between(p->at, in[END][y]);
       p->difference[p->count++] =
-          (double)timeline_length(in[END][x], in[END][y]);
+          (double)llmprof_time_between(in[END][x], in[END][y]);
     }
     i += order <= 0;
     j += order >= 0;

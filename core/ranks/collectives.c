@@ -14,7 +14,7 @@ bool llmprof_collectives_number(llmprof_frame *rows,
   const llmprof_column *key;
   timeline line = {0};
   size_t count = llmprof_frame_rows(rows);
-  int64_t *ordinals = timeline_absent(count);
+  int64_t *ordinals = llmprof_absent_cells(count);
   llmprof_intern pairs;
   llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
   int64_t *next = llmprof_zalloc(count, sizeof *next); /* by pair */
@@ -87,7 +87,7 @@ static bool meeting_make(meeting *m, size_t rows) {
     ok = ok && m->in[i];
   }
   for (int i = 0; i < MATCHED; i++) {
-    m->out[i] = timeline_absent(rows);
+    m->out[i] = llmprof_absent_cells(rows);
     ok = ok && m->out[i];
   }
   return ok;
@@ -118,7 +118,7 @@ static bool meeting_read(meeting *m, llmprof_frame *rows,
     }
     if (present)
       m->in[BY_ORDINAL][row] =
-          timeline_length(m->in[BY_LAG][row], m->in[BY_ORDINAL][row]);
+          llmprof_time_between(m->in[BY_LAG][row], m->in[BY_ORDINAL][row]);
     if (present && m->in[BY_END][row] >= m->in[BY_START][row])
       m->order[m->count++] = (uint32_t)row;
   }
@@ -181,14 +181,14 @@ static void write_rows(meeting *m, const gathering *g) {
     int64_t start = m->in[BY_START][row], end = m->in[BY_END][row];
     int64_t until = end < g->last ? end : g->last;
     m->out[MEMBERS][row] = g->members;
-    m->out[WAITING][row] = timeline_length(start, until);
-    m->out[TRANSFER][row] = timeline_length(g->last, g->left);
-    m->out[SKEW][row] = timeline_length(g->first, g->last);
+    m->out[WAITING][row] = llmprof_time_between(start, until);
+    m->out[TRANSFER][row] = llmprof_time_between(g->last, g->left);
+    m->out[SKEW][row] = llmprof_time_between(g->first, g->last);
     m->out[INSTANCE][row] = g->last; /* until they are counted */
-    caused = timeline_sum(caused, m->out[WAITING][row]);
+    caused = llmprof_time_sum(caused, m->out[WAITING][row]);
   }
   m->out[CAUSED][g->last_row] = caused;
-  m->out[LATE][g->last_row] = timeline_length(g->before_last, g->last);
+  m->out[LATE][g->last_row] = llmprof_time_between(g->before_last, g->last);
 }
 
 /* Turn the last arrivals in INSTANCE into numbers in that order: rows are
@@ -259,14 +259,14 @@ typedef struct sums {
 static void add_member(sums *s, int64_t instance, int64_t value) {
   bool absent = value == LLMPROF_ABSENT || s->total[instance] == LLMPROF_ABSENT;
   s->total[instance] =
-      absent ? LLMPROF_ABSENT : timeline_sum(s->total[instance], value);
+      absent ? LLMPROF_ABSENT : llmprof_time_sum(s->total[instance], value);
   s->count[instance]++;
 }
 
 static int64_t excess_of(const sums *s, int64_t instance, int64_t value) {
   if (s->total[instance] == LLMPROF_ABSENT) return LLMPROF_ABSENT;
-  int64_t others = timeline_length(value, s->total[instance]);
-  return timeline_length(others / (s->count[instance] - 1), value);
+  int64_t others = llmprof_time_between(value, s->total[instance]);
+  return llmprof_time_between(others / (s->count[instance] - 1), value);
 }
 
 bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
@@ -277,7 +277,7 @@ bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
       !number_of(rows, "late", &numbers[1], err) ||
       !timeline_columns(rows, numbers, 3, columns, err))
     return false;
-  int64_t *excess = timeline_absent(count);
+  int64_t *excess = llmprof_absent_cells(count);
   sums s = {llmprof_zalloc(count, sizeof *s.total),
             llmprof_zalloc(count, sizeof *s.count)};
   bool ok = (excess && s.total && s.count) || llmprof_fail_nomem(err);
@@ -398,8 +398,8 @@ bool llmprof_collectives_before(llmprof_frame *rows,
                                 const llmprof_before_columns *of_kernels,
                                 llmprof_error *err) {
   size_t count = llmprof_frame_rows(rows);
-  before b = {timeline_absent(count), timeline_absent(count),
-              timeline_absent(count), timeline_absent(count)};
+  before b = {llmprof_absent_cells(count), llmprof_absent_cells(count),
+              llmprof_absent_cells(count), llmprof_absent_cells(count)};
   timeline line = {0}, work = {0};
   name_hashes hashes = {0};
   const llmprof_column *end;

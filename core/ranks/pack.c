@@ -281,11 +281,11 @@ static void move_times(int64_t *cells, size_t rows,
                        const llmprof_clock *clock) {
   for (size_t row = 0; row < rows; row++) {
     if (cells[row] == LLMPROF_ABSENT || cells[row] == INT64_MAX) continue;
-    double since = (double)timeline_length(clock->at, cells[row]);
+    double since = (double)llmprof_time_between(clock->at, cells[row]);
     double drift = clock->drift * since;
-    int64_t moved = timeline_length(clock->offset, cells[row]);
+    int64_t moved = llmprof_time_between(clock->offset, cells[row]);
     bool small = fabs(drift) < 1e18;
-    cells[row] = small ? timeline_length(llround(drift), moved) : moved;
+    cells[row] = small ? llmprof_time_between(llround(drift), moved) : moved;
   }
 }
 

@@ -13,7 +13,7 @@ bool llmprof_spans_until(llmprof_frame *spans, size_t start, size_t key,
   int64_t *until = NULL;
   bool ok = timeline_make(&line, spans, start, key, err);
   if (ok) {
-    until = timeline_absent(llmprof_frame_rows(spans));
+    until = llmprof_absent_cells(llmprof_frame_rows(spans));
     ok = until || llmprof_fail_nomem(err);
   }
   for (size_t i = 0; ok && i < line.count; i++) {
@@ -153,7 +153,7 @@ bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
   const llmprof_column *from = llmprof_frame_column(rows, value, err);
   if (!of || !from) return false;
   size_t there = llmprof_frame_rows(spans);
-  int64_t *least = timeline_absent(there);
+  int64_t *least = llmprof_absent_cells(there);
   if (!least) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
     size_t at = span_of(of, row, there);
@@ -190,7 +190,7 @@ bool llmprof_spans_cover(llmprof_frame *spans,
                          const char *name, llmprof_error *err) {
   const llmprof_column *loaded[3];
   size_t numbers[] = {columns->start, columns->end, columns->key};
-  int64_t *covered = timeline_absent(llmprof_frame_rows(spans));
+  int64_t *covered = llmprof_absent_cells(llmprof_frame_rows(spans));
   size_t *places = llmprof_zalloc(count, sizeof *places);
   bool ok = ((covered && places) || llmprof_fail_nomem(err)) &&
             timeline_columns(spans, numbers, 3, loaded, err) &&
@@ -207,7 +207,7 @@ static bool make_totals(int64_t **totals, size_t count, size_t rows,
                         llmprof_error *err) {
   bool ok = true;
   for (size_t k = 0; k < count; k++) {
-    totals[k] = timeline_absent(rows);
+    totals[k] = llmprof_absent_cells(rows);
     ok = ok && totals[k];
   }
   return ok || llmprof_fail_nomem(err);
@@ -220,7 +220,7 @@ static void cover_classes(const llmprof_classes *classes, int64_t start,
   if (!classes) return;
   llmprof_classes_within(classes, NULL, start, end, covered);
   for (size_t k = 1; k < count; k++)
-    covered[k] = timeline_sum(covered[k - 1], covered[k]);
+    covered[k] = llmprof_time_sum(covered[k - 1], covered[k]);
 }
 
 static bool classify(llmprof_frame *spans, const llmprof_column *const *columns,
@@ -266,7 +266,7 @@ bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
   const llmprof_column *columns[3];
   size_t numbers[] = {start, end, covered}, rows = llmprof_frame_rows(spans);
   if (!timeline_columns(spans, numbers, 3, columns, err)) return false;
-  int64_t *rest = timeline_absent(rows);
+  int64_t *rest = llmprof_absent_cells(rows);
   if (!rest) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < rows; row++) {
     int64_t from = llmprof_cell(columns[0], row);
@@ -275,8 +275,8 @@ bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
     if (from == LLMPROF_ABSENT || to == LLMPROF_ABSENT ||
         taken == LLMPROF_ABSENT)
       continue;
-    int64_t length = to > from ? timeline_length(from, to) : 0;
-    rest[row] = length > taken ? timeline_length(taken, length) : 0;
+    int64_t length = to > from ? llmprof_time_between(from, to) : 0;
+    rest[row] = length > taken ? llmprof_time_between(taken, length) : 0;
   }
   return llmprof_frame_give(spans, name, "ns", LLMPROF_I64, rest, err);
 }

@@ -69,7 +69,7 @@ static bool table_make(table *t, size_t count) {
   for (int m = 0; m < MEASURES; m++) {
     t->values[m] = measures[m].is_sum
                        ? llmprof_zalloc(count, sizeof **t->values)
-                       : timeline_absent(count);
+                       : llmprof_absent_cells(count);
     if (!t->values[m]) return false;
   }
   return true;
@@ -174,12 +174,13 @@ static void count_op(table *t, size_t step, gathered *g, const source *from,
   if (end < start) return;
   note_launch(t, step, launch_of(from, row));
   llmprof_interval item = {start, end};
-  int64_t time = timeline_length(start, end);
+  int64_t time = llmprof_time_between(start, end);
   g->all.items[g->all.count++] = item;
-  t->values[GPU_TIME][step] = timeline_sum(t->values[GPU_TIME][step], time);
+  t->values[GPU_TIME][step] = llmprof_time_sum(t->values[GPU_TIME][step], time);
   if (work == LLMPROF_MOVE) {
     t->values[MOVES][step]++;
-    t->values[MOVE_TIME][step] = timeline_sum(t->values[MOVE_TIME][step], time);
+    t->values[MOVE_TIME][step] =
+        llmprof_time_sum(t->values[MOVE_TIME][step], time);
     return;
   }
   t->values[KERNELS][step]++;
@@ -295,14 +296,16 @@ static void chain_step(table *t, size_t step, int64_t before) {
   int64_t begin = overlap || queued ? before : first;
   t->values[BEGIN][step] = begin;
   t->values[BEFORE][step] = before;
-  t->values[LENGTH][step] = last > begin ? timeline_length(begin, last) : 0;
+  t->values[LENGTH][step] =
+      last > begin ? llmprof_time_between(begin, last) : 0;
   int64_t *free = &t->values[FREE][step];
   if (before > *free) *free = before;
   if (*free > first) *free = first;
   if (before == LLMPROF_ABSENT) *free = LLMPROF_ABSENT;
   if (before == LLMPROF_ABSENT) return;
-  t->values[INTERVAL][step] = last > before ? timeline_length(before, last) : 0;
-  t->values[IDLE][step] = timeline_length(*free, first);
+  t->values[INTERVAL][step] =
+      last > before ? llmprof_time_between(before, last) : 0;
+  t->values[IDLE][step] = llmprof_time_between(*free, first);
 }
 
 static void chain(table *t, const timeline *line) {

@@ -102,9 +102,3 @@ bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,
   }
   return true;
 }
-
-int64_t *timeline_absent(size_t count) {
-  int64_t *values = llmprof_alloc(count, sizeof *values);
-  for (size_t i = 0; values && i < count; i++) values[i] = LLMPROF_ABSENT;
-  return values;
-}

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "frame/cells.h"
+#include "frame/times.h"
 #include "llmprof/frame.h"
 
 /* Rows with a key and a start, ordered by key, start and row. */
@@ -38,19 +40,5 @@ bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,
  * NULL. */
 bool timeline_columns(llmprof_frame *frame, const size_t *numbers, size_t count,
                       const llmprof_column **columns, llmprof_error *err);
-
-/* An array of absent values; NULL when out of memory. */
-int64_t *timeline_absent(size_t count);
-
-/* Differences and sums that stop at what an int64_t holds: only a broken file
- * has times that far apart. */
-static inline int64_t timeline_length(int64_t from, int64_t to) {
-  int64_t length;
-  return __builtin_sub_overflow(to, from, &length) ? INT64_MAX : length;
-}
-static inline int64_t timeline_sum(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
 
 #endif

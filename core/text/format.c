@@ -130,7 +130,7 @@ static bool digits_valid(int digits) {
          (digits >= 0 && digits <= LLMPROF_MAX_DIGITS);
 }
 
-/* Is the value, rounded, at least so many of a unit? */
+/* Is the value, rounded, at least `limit` of a unit? */
 static bool reaches(double value, const llmprof_unit *unit, int places,
                     int limit) {
   uint64_t number;
@@ -151,8 +151,7 @@ const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity, double value,
   return unit;
 }
 
-/* Append a text of digits, of which so many are behind a point, of any locale.
- */
+/* Append a text of digits, `places` of them behind a point, of any locale. */
 static void append(llmprof_buffer *out, bool negative, const char *text,
                    int places, const char *separator) {
   size_t size = strlen(text), integer = strspn(text, "0123456789");

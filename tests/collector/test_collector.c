@@ -43,7 +43,7 @@ typedef struct setting {
   const char *variable, *value;
   unsigned kill_after_us; /* 0: it ends itself */
   bool kill_at_rest;      /* once it is between units */
-  uint64_t quits_after;   /* so many kernels, by a file named in `value` */
+  uint64_t quits_after;   /* kernels, by a file named in `value`; 0: not */
   const char *socket;
   bool on_demand; /* it is told neither folder nor plan */
 } setting;
@@ -150,8 +150,8 @@ static void forget(void) {
   out = (outcome){0};
 }
 
-/* Until its spool says that the process is between units, or has so many
- * kernels. */
+/* Until its spool says that the process is between units, or has that number
+ * of kernels. */
 static void await_spool(uint64_t kernels) {
   for (int tries = 0; tries < 10000; tries++) {
     read_spools();

@@ -219,7 +219,7 @@ COMMANDS: Dict[str, Command] = {
                      kept=rows_of("s.sqlite")),
     "run": Command(lambda folder: [*RUN, f"out={folder}/o"],
                    after=lambda folder: [*RUN, "--resume", f"{folder}/o"], kept=results_of),
-    "record": Command(lambda folder: ["record", f"{folder}/root/r", f"{folder}/rec"],
+    "record": Command(lambda folder: ["record", os.path.join(folder, "root", "r"), f"{folder}/rec"],
                       prepare=bundle_in, kept=names_below("rec")),
     "baseline": Command(lambda folder: ["baseline", "save", "--root", f"{folder}/root", "r", "b"],
                         prepare=bundle_in, kept=names_below("root/baselines")),
