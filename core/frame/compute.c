@@ -49,8 +49,6 @@ static double apply(llmprof_step_kind kind, double a, double b) {
     return isnan(b) ? NAN : a;
   case LLMPROF_STEP_UNLESS:
     return isnan(b) ? a : NAN;
-  case LLMPROF_STEP_FROM:
-    return a >= b ? a : NAN;
   case LLMPROF_STEP_ABOVE:
     return a > b ? a : NAN;
   default:

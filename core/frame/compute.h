@@ -26,7 +26,6 @@ typedef enum llmprof_step_kind {
   LLMPROF_STEP_OR,       /* a, or b where a is absent */
   LLMPROF_STEP_WHERE,    /* a where b is there */
   LLMPROF_STEP_UNLESS,   /* a where b is absent */
-  LLMPROF_STEP_FROM,     /* a where it is b or more */
   LLMPROF_STEP_ABOVE,    /* a where it is more than b */
 } llmprof_step_kind;
 

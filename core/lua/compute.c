@@ -22,8 +22,7 @@ static llmprof_step_kind check_operator(lua_State *L, int index) {
       [LLMPROF_STEP_PLUS] = "+",        [LLMPROF_STEP_TOGETHER] = "together",
       [LLMPROF_STEP_LEAST] = "least",   [LLMPROF_STEP_MOST] = "most",
       [LLMPROF_STEP_OR] = "or",         [LLMPROF_STEP_WHERE] = "where",
-      [LLMPROF_STEP_UNLESS] = "unless", [LLMPROF_STEP_FROM] = "from",
-      [LLMPROF_STEP_ABOVE] = "above",
+      [LLMPROF_STEP_UNLESS] = "unless", [LLMPROF_STEP_ABOVE] = "above",
   };
   const char *name = lua_tostring(L, index);
   for (size_t i = LLMPROF_STEP_TIMES; name && i < sizeof names / sizeof *names;

@@ -115,10 +115,8 @@ TEST_WITH(choices, setup, teardown) {
   ABSENT(column(B), column(A), LLMPROF_STEP_WHERE, 3);
   IS(2, column(B), column(A), LLMPROF_STEP_UNLESS, 3);
   ABSENT(column(B), column(A), LLMPROF_STEP_UNLESS, 5);
-  IS(5, column(A), number(5), LLMPROF_STEP_FROM, 5);
   ABSENT(column(A), number(5), LLMPROF_STEP_ABOVE, 5);
   IS(7, column(A), number(5), LLMPROF_STEP_ABOVE, 7);
-  ABSENT(column(A), number(5), LLMPROF_STEP_FROM, 4);
 }
 
 TEST_WITH(integers_are_the_nearest, setup, teardown) {
