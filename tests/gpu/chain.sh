@@ -79,7 +79,7 @@ holds() {
 # bundle
 profile() {
   local bundle="$scratch/$1"
-  "$llmprof" "$2" "out=$bundle" "${@:3}" || fail "$2: exit status $?"
+  "$llmprof" "$2" capture=nsys "out=$bundle" "${@:3}" || fail "$2: exit status $?"
   grep -q '^  "status": "done",$' "$bundle/manifest.json" ||
     fail "$2: the manifest does not say done"
   [[ -s $bundle/nsys/run.nsys-rep || -s $bundle/nsys/run.1.nsys-rep ]] ||

@@ -2,7 +2,7 @@
 """What the timeline adds to a launch: llmprof's collector and nsys, side by side on one GPU.
 
     tests/gpu/overhead.py [--llmprof PROGRAM] [--nsys PROGRAM] [--seconds S] [--json FILE]
-                          [--programs NAME,... [--turns N]]
+                          [--programs NAME,... [--turns N] [--without WORD,...]]
 
 Processes differ by more than profilers do, so each process measures itself with the profiler's
 window closed and open in turn (overhead.cu, made with nvcc unless --program names it), and what
@@ -11,12 +11,15 @@ table has the least and the median of all parts of rounds, then what the window 
 over processes of the difference of their medians, and of their least. `plain` has no tool at
 all. The launching thread has a processor of its own: everything else that this starts stays off
 it. How much of what nsys adds the collector adds, above a closed window and above no tool, is
-said with the range that nine in ten of 4,000 draws of the processes give: a ratio is known no
+said with the range that nine in ten of 2,000 draws of the processes give: a ratio is known no
 better than that.
 
 With --programs it measures those of programs.py and nothing else: --turns processes of each tool
-load together, --at-once of them, and then do a round each, one after the other, in random order, in
-S seconds for each program. The table has quartiles of the rounds of all.
+load together, --at-once of them, and then do a round each, one after the other, in random order:
+that is a cycle. Cycles go on for S seconds with each program. The table has quartiles of the
+rounds of all. What a tool adds is the median, over cycles, of how far the median of its rounds in
+that cycle lies above that of no tool: a slow minute of the host hits both. Ranges are of nine in
+ten of 2,000 draws, each of cycles and in each of them of rounds. --without leaves out tools.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import argparse
 import contextlib
 import glob
 import json
+import math
 import os
 import pathlib
 import random
@@ -37,12 +41,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Callable, Dict, List, Optional, TextIO, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, TextIO, Tuple, TypeVar
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"^(eager|graph) (closed|open) (\d+) ([0-9.]+)$", re.MULTILINE)
 NSYS = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
 KERNELS = 200  # of a graph
+Item = TypeVar("Item")
 # Of a process: window state by kind of launch, us.
 Rounds = Dict[Tuple[str, str], List[float]]
 
@@ -153,17 +158,30 @@ def added_by(process: Rounds, kind: str, best: Callable[[List[float]], float]) -
     return best(process[kind, "open"]) - best(process[kind, "closed"])
 
 
-def share(added: Callable[[Callable[[List[float]], float]], Tuple[float, float]]) -> str:
+Dice = Optional[random.Random]
+DRAWS = 2000
+
+
+def some(of: Sequence[Item], dice: Dice) -> Sequence[Item]:
+    """As many of them, drawn; without dice all."""
+    return dice.choices(of, k=len(of)) if dice else of
+
+
+def nine_in_ten(values: List[float]) -> Tuple[float, float]:
+    values = sorted(values)
+    return values[len(values) // 20], values[-len(values) // 20]
+
+
+def share(added: Callable[[Dice], Tuple[float, float]]) -> str:
     """Of what the collector adds and what nsys does: the ratio, and the range of nine in ten
-    draws of the processes."""
+    draws."""
     dice = random.Random(1)
-    draws = [added(lambda of: statistics.median(dice.choices(of, k=len(of))))
-             for _ in range(4000)]
-    if min(nsys for _, nsys in draws) <= 0:
+    draws = [added(dice) for _ in range(DRAWS)]
+    if nine_in_ten([nsys for _, nsys in draws])[0] <= 0:
         return "what nsys adds cannot be told from nothing"
-    ratios = sorted(collector / nsys for collector, nsys in draws)
-    collector, nsys = added(statistics.median)
-    return f"{collector / nsys:.2f}, {ratios[200]:.2f} to {ratios[-200]:.2f}"
+    low, high = nine_in_ten([ours / nsys if nsys > 0 else math.inf for ours, nsys in draws])
+    collector, nsys = added(None)
+    return f"{collector / nsys:.2f}, {low:.2f} to {high:.2f}"
 
 
 def ratio(found: Dict[str, List[Rounds]], kind: str, collector: str) -> str:
@@ -176,12 +194,14 @@ def ratio(found: Dict[str, List[Rounds]], kind: str, collector: str) -> str:
     opened = {name: [statistics.median(p[kind, "open"]) for p in found[name]]
               for name in (collector, nsys, "plain")}
 
-    def above_closed(best: Callable[[List[float]], float]) -> Tuple[float, float]:
-        return best(within[collector]), best(within[nsys])
+    def above_closed(dice: Dice) -> Tuple[float, float]:
+        ours, theirs = (statistics.median(some(within[name], dice)) for name in (collector, nsys))
+        return ours, theirs
 
-    def above_plain(best: Callable[[List[float]], float]) -> Tuple[float, float]:
-        plain = best(opened["plain"])
-        return best(opened[collector]) - plain, best(opened[nsys]) - plain
+    def above_plain(dice: Dice) -> Tuple[float, float]:
+        plain, ours, theirs = (statistics.median(some(opened[name], dice))
+                               for name in ("plain", collector, nsys))
+        return ours - plain, theirs - plain
 
     return (f"{collector}, of nsys: {share(above_closed)}, above a closed window; "
             f"{share(above_plain)}, above no tool")
@@ -254,6 +274,9 @@ class Guest:
         self.log.close()
 
 
+FLOOR, LIGHT = "CUPTI's kernel records, dropped", "collector, `timeline=kernels`"
+
+
 def around(args: argparse.Namespace, folder: str) -> Dict[str, Tuple[List[str], Dict[str, str]]]:
     """Of each tool, the words before the program's and its variables."""
     def collector(*more: str) -> Tuple[List[str], Dict[str, str]]:
@@ -264,15 +287,18 @@ def around(args: argparse.Namespace, folder: str) -> Dict[str, Tuple[List[str], 
     if not args.floor:
         shell([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-I/usr/local/cuda/include",
                "-o", floor, str(ROOT / "tests/gpu/floor.c"), "-ldl"], folder)
-    return {
+    ways = {
         "no tool": ([], {}),
-        "CUPTI's kernel records, dropped": ([], {"CUDA_INJECTION64_PATH": os.path.abspath(floor)}),
-        "collector, `timeline=kernels`": collector("timeline=kernels"),
+        FLOOR: ([], {"CUDA_INJECTION64_PATH": os.path.abspath(floor)}),
+        LIGHT: collector("timeline=kernels"),
         "collector, `sources=off`": collector("sources=off"),
         "collector": collector(),
         "nsys": ([args.nsys, "profile", *NSYS, "--output=run", "--cuda-graph-trace=node"], {}),
         "torch.profiler": ([], {}),
     }
+    left_out = args.without.split(",") if args.without else []
+    return {name: way for name, way in ways.items()
+            if not any(word in name for word in left_out)}
 
 
 def gather(server: socket.socket, guests: List[Guest], seconds: float) -> None:
@@ -289,10 +315,10 @@ def gather(server: socket.socket, guests: List[Guest], seconds: float) -> None:
         guests[int(lines.readline())].said = lines
 
 
-Figures = Dict[str, List[List[float]]]  # of each tool, rounds of each process, ms
+Cycles = Dict[str, List[List[float]]]  # of each tool, rounds of its processes in each cycle, ms
 
 
-def in_turns(guests: List[Guest], seconds: float) -> Figures:
+def in_turns(guests: List[Guest], seconds: float) -> Cycles:
     """One round after the other, in random order, nobody else at work, until time is up."""
     dice, longest, cycles = random.Random(1), 0.0, 0
     found: Dict[Guest, List[float]] = {guest: [] for guest in guests}
@@ -319,10 +345,10 @@ def in_turns(guests: List[Guest], seconds: float) -> Figures:
         each(turn)
         longest = max(longest, time.monotonic() - at)
     each(lambda guest: guest.say("next"))
-    by_tool: Figures = {guest.tool: [] for guest in guests}
+    by_tool: Dict[str, List[List[float]]] = {}
     for guest, rounds in found.items():
-        by_tool[guest.tool].append(rounds[1:])
-    return by_tool
+        by_tool.setdefault(guest.tool, []).append(rounds[1:])  # the first is a cold one
+    return {tool: [list(cycle) for cycle in zip(*each)] for tool, each in by_tool.items()}
 
 
 LAUNCHES = """
@@ -342,58 +368,70 @@ for _, said in pairs(rounds) do print(said) end
 """
 
 
-Pooled = Dict[str, List[float]]  # of each tool, rounds of all its processes, which differ no more
-                                # from each other than those of one
+def added_ms(one: Cycles, tool: str, above: str, dice: Dice) -> float:
+    """What the tool adds to a round, above another."""
+    cycles = some(range(len(one[above])), dice)
+    return statistics.median(statistics.median(some(one[tool][n], dice))
+                             - statistics.median(some(one[above][n], dice)) for n in cycles)
 
 
-def pool(found: Figures) -> Pooled:
-    pooled = {tool: sum(processes, []) for tool, processes in found.items()}
-    return {tool: rounds for tool, rounds in pooled.items() if len(rounds) > 1}
-
-
-def of_nsys(programs_of: List[Pooled], tool: str) -> str:
+def of_nsys(all_of: List[Cycles], tool: str) -> str:
     """What the tool adds to all of these, of what nsys does, and the range of nine in ten draws."""
-    if tool in ("no tool", "nsys") or not all("nsys" in one for one in programs_of):
+    if tool in ("no tool", "nsys") or not all("nsys" in one for one in all_of):
         return ""
 
-    def above(best: Callable[[List[float]], float]) -> Tuple[float, float]:
-        plain = sum(best(one["no tool"]) for one in programs_of)
-        return (sum(best(one[tool]) for one in programs_of) - plain,
-                sum(best(one["nsys"]) for one in programs_of) - plain)
+    def added(dice: Dice) -> Tuple[float, float]:
+        ours, theirs = (sum(added_ms(one, name, "no tool", dice) for one in all_of)
+                        for name in (tool, "nsys"))
+        return ours, theirs
 
-    return share(above)
+    return share(added)
 
 
-def show_program(name: str, pooled: Pooled, found: Figures, launches: int) -> None:
+def in_us(all_of: List[Cycles], tool: str, above: str, launches: int) -> str:
+    """What the tool adds to a launch of these, and the range of nine in ten draws."""
+    dice = random.Random(1)
+
+    def added(dice: Dice) -> float:
+        return 1e3 / launches * sum(added_ms(one, tool, above, dice) for one in all_of)
+
+    low, high = nine_in_ten([added(dice) for _ in range(DRAWS)])
+    return f"{added(None):.2f}, {low:.2f} to {high:.2f}"
+
+
+def show_added(all_of: List[Cycles], launches: int) -> None:
+    print("\n| | of nsys | µs a launch |\n|---|---|---|")
+    for tool in [tool for tool in all_of[0] if all(tool in one for one in all_of)]:
+        if tool != "no tool":
+            each = in_us(all_of, tool, "no tool", launches) if launches else ""
+            print(f"| {tool} | {of_nsys(all_of, tool)} | {each} |", flush=True)
+    if launches and all(FLOOR in one and LIGHT in one for one in all_of):
+        print(f"\n{LIGHT} above {FLOOR}: {in_us(all_of, LIGHT, FLOOR, launches)} µs a launch")
+
+
+def show_program(name: str, cycles: Cycles, launches: int) -> None:
     print(f"\n{name}" + (f", {launches} launches a round" if launches else ""))
-    print("\n| | processes, rounds | ms: quartiles | added | of nsys | µs a launch |\n"
-          "|---|---|---|---|---|---|")
-    plain = statistics.median(pooled["no tool"])
-    for tool, rounds in pooled.items():
+    print("\n| | rounds | ms: quartiles |\n|---|---|---|")
+    for tool, each in cycles.items():
+        rounds = sum(each, [])
         low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
-        added = middle - plain
-        each = f"{1e3 * added / launches:.2f}" if launches else ""
-        print(f"| {tool} | {len(found[tool])}, {len(rounds)} | {low:.1f}, {middle:.1f}, {high:.1f}"
-              f" | {added:.1f} | {of_nsys([pooled], tool)} | {each} |", flush=True)
+        print(f"| {tool} | {len(rounds)} | {low:.1f}, {middle:.1f}, {high:.1f} |")
+    show_added([cycles], launches)
 
 
-def show_programs(kept: Dict[str, Figures], launches: Dict[str, Tuple[int, int]]) -> None:
-    pooled = {name: pool(found) for name, found in kept.items()}
-    pooled = {name: one for name, one in pooled.items() if "no tool" in one}
+def show_programs(kept: Dict[str, Cycles], launches: Dict[str, Tuple[int, int]]) -> None:
     eager = []
-    for name, one in pooled.items():
+    for name, cycles in kept.items():
         single, graphs = launches.get(name, (0, 0))
-        show_program(name, one, kept[name], 0 if graphs else single)
-        eager += [name] if single and not graphs else []
-    if len(eager) < 2:
-        return
-    print(f"\n{', '.join(eager)} together\n\n| | µs a launch | of nsys |\n|---|---|---|")
-    together = [pooled[name] for name in eager]
-    count = sum(launches[name][0] for name in eager)
-    for tool in [tool for tool in together[0] if all(tool in one for one in together)]:
-        added = sum(statistics.median(one[tool]) - statistics.median(one["no tool"])
-                    for one in together)
-        print(f"| {tool} | {1e3 * added / count:.2f} | {of_nsys(together, tool)} |", flush=True)
+        whole = {tool: each for tool, each in cycles.items()
+                 if len(each) == max(map(len, cycles.values()))}
+        if "no tool" not in whole:
+            continue
+        show_program(name, whole, 0 if graphs else single)
+        eager += [(whole, single)] if single and not graphs else []
+    if len(eager) > 1:
+        print("\ntogether")
+        show_added([whole for whole, _ in eager], sum(single for _, single in eager))
 
 
 def launches_in(args: argparse.Namespace, guest: Guest) -> Dict[str, Tuple[int, int]]:
@@ -406,7 +444,7 @@ def launches_in(args: argparse.Namespace, guest: Guest) -> Dict[str, Tuple[int, 
 
 def programs(args: argparse.Namespace) -> None:
     names = args.programs.split(",")
-    kept: Dict[str, Figures] = {name: {} for name in names}
+    kept: Dict[str, Cycles] = {name: {} for name in names}
     launches: Dict[str, Tuple[int, int]] = {}
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
         server.bind(f"{folder}/socket")
@@ -421,9 +459,9 @@ def programs(args: argparse.Namespace) -> None:
             try:
                 gather(server, guests, 240)
                 for name in names:
-                    for tool, processes in in_turns(
+                    for tool, cycles in in_turns(
                             guests, args.seconds * len(guests) / len(ways) / args.turns).items():
-                        kept[name].setdefault(tool, []).extend(processes)
+                        kept[name].setdefault(tool, []).extend(cycles)
                     if args.json:
                         pathlib.Path(args.json).write_text(json.dumps(kept), encoding="utf-8")
                     print(f"{name}: {len(guests)} processes", file=sys.stderr, flush=True)
@@ -463,6 +501,7 @@ def options(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)) - 1)
     parser.add_argument("--json", help="each figure, as JSON")
     parser.add_argument("--programs", metavar="NAME,...", help="of programs.py")
+    parser.add_argument("--without", metavar="WORD,...", help="tools with a WORD in their names")
     parser.add_argument("--turns", type=int, default=5, help="processes of each tool (5)")
     parser.add_argument("--at-once", type=int, default=5, help="of them, loaded together (5)")
     parser.add_argument("--floor", help="floor.c, compiled")
