@@ -3,6 +3,7 @@
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
+local plane = require "llmprof.report.plane"
 local rows = require "llmprof.report.rows"
 local pictures = require "llmprof.report.pictures"
 local text = require "llmprof.text"
@@ -118,7 +119,8 @@ local function point(name, given, category)
     return nil
   end
   local l2 = given.l2_intensity
-  return { name = name, stage = given.stage, part = given.part, x = given.intensity,
+  return { name = name, id = given.kernel, stage = given.stage, part = given.part,
+    x = given.intensity,
     l2 = l2 and l2 > 0 and l2 or nil, y = given.rate / 1e12, unit = given.unit,
     share = given.share, category = category }
 end
@@ -156,6 +158,13 @@ function charts.roofline(results)
     stages = points(results, given.stages, function(one) return one.stage end), roofs = shown,
     tensor_format = roofs.tensor_format }
   return (#made.kernels > 0 or #made.stages > 0) and made or nil
+end
+
+
+-- The same in characters.
+function charts.roofline_text(results)
+  local made = charts.roofline(results)
+  return made and ("```text\n%s\n```\n"):format(table.concat(plane.lines(made), "\n")) or ""
 end
 
 

@@ -318,8 +318,9 @@ describe("the charts' data", function()
           { kernel = 2, stage = "decode", intensity = 0, rate = 1 } } } }
     assert.same({ roofs = { dram = 4.8, l2 = 12, tensor = 990 }, tensor_format = "bf16",
       stages = { { name = "decode", stage = "decode", x = 1, y = 0.05 } },
-      kernels = { { name = "gemm", stage = "decode", x = 60, l2 = 20, y = 20, unit = "tensor",
-        share = 0.5, category = "gemm" }, { name = "add", stage = "decode", x = 1, y = 1 } } },
+      kernels = { { name = "gemm", id = 1, stage = "decode", x = 60, l2 = 20, y = 20,
+        unit = "tensor", share = 0.5, category = "gemm" },
+        { name = "add", id = 2, stage = "decode", x = 1, y = 1 } } },
       made)
     assert.is_nil(charts.roofline {})
   end)
