@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from typing import Callable
 
 import torch
 from torch.nn import functional as F
@@ -29,7 +31,8 @@ class Product:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fp8", choices=["off", "on"], default="off")
+    for name, default in (("fp8", "off"), ("graph", "on"), ("casts", "off")):
+        parser.add_argument("--" + name, choices=["off", "on"], default=default)
     for name, default in (("repeats", 3), ("layers", 16), ("batch", 64), ("hidden", 4096),
                           ("width", 14336), ("steps", 24)):
         parser.add_argument("--" + name, type=int, default=default)
@@ -42,10 +45,13 @@ def main() -> None:
     def step() -> None:
         x = states
         for up, down in layers:
-            x = x + down(F.silu(up(F.layer_norm(x, (args.hidden,)))))
+            wide = F.silu(up(F.layer_norm(x, (args.hidden,))))
+            if args.casts == "on":
+                wide = wide.float().to(torch.bfloat16)  # there and back
+            x = x + down(wide)
         states.copy_(F.layer_norm(x, (args.hidden,)))
 
-    with torch.no_grad():
+    def capture() -> torch.cuda.CUDAGraph:
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
             for _ in range(3):
@@ -54,14 +60,25 @@ def main() -> None:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             step()
-    for _ in range(args.repeats):
+        return graph
+
+    def decode(one: Callable[[], None]) -> None:
         torch.cuda.nvtx.range_push("decode")
         for _ in range(args.steps):
             torch.cuda.nvtx.range_push("decode_step")
-            graph.replay()
+            one()
             torch.cuda.synchronize()
             torch.cuda.nvtx.range_pop()
         torch.cuda.nvtx.range_pop()
+
+    with torch.no_grad():
+        graph = capture()
+        for _ in range(args.repeats):
+            decode(graph.replay if args.graph == "on" else step)
+        if args.graph == "on" and os.environ.get("LLMPROF_EAGER_REPEAT", "0") != "0":
+            torch.cuda.nvtx.range_push("eager")  # for counters, which graphs have none of
+            decode(step)
+            torch.cuda.nvtx.range_pop()
 
 
 if __name__ == "__main__":

@@ -22,8 +22,10 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     for name, default in (("group", 2), ("layers", 8), ("width", 2048), ("prompt", 512),
                           ("steps", 24), ("repeats", 3), ("late-rank", 1), ("late-layer", 5),
-                          ("late-step", 8), ("late-by", 40)):
+                          ("late-step", 8), ("late-by", 40), ("tokens", 1)):
         parser.add_argument("--" + name, type=int, default=default)
+    parser.add_argument("--beside", action="store_true",
+                        help="an all-reduce runs beside the next layer, which does without it")
     return parser.parse_args()
 
 
@@ -48,13 +50,28 @@ class Rank:
             for _ in range(args.layers)]
 
     def layers(self, tokens: torch.Tensor, late: bool) -> None:
+        flying = None
         for number, weights in enumerate(self.weights):
             made = torch.nn.functional.gelu(tokens @ weights)
             if late and number == self.args.late_layer:
                 for _ in range(self.args.late_by):
                     made = torch.nn.functional.gelu(made @ weights)
-            dist.all_reduce(made, group=self.group)
-            tokens = torch.nn.functional.layer_norm(tokens + made, (self.args.width,))
+            if self.args.beside:
+                work = dist.all_reduce(made, group=self.group, async_op=True)
+                if flying:
+                    tokens = self.add(tokens, *flying)
+                flying = made, work
+            else:
+                dist.all_reduce(made, group=self.group)
+                tokens = self.add(tokens, made)
+        if flying:
+            self.add(tokens, *flying)
+
+    def add(self, tokens: torch.Tensor, made: torch.Tensor,
+            work: Optional[dist.Work] = None) -> torch.Tensor:
+        if work:
+            work.wait()
+        return torch.nn.functional.layer_norm(tokens + made, (self.args.width,))
 
     def step(self, name: str, tokens: int, late: bool = False) -> None:
         """In the range `name` the layers, once it is the group's turn; the range ends when all
@@ -73,7 +90,7 @@ class Rank:
         self.step("prefill", self.args.prompt)
         torch.cuda.nvtx.range_push("decode")
         for step in range(self.args.steps):
-            self.step("decode_step", 1,
+            self.step("decode_step", self.args.tokens,
                       self.number == self.args.late_rank and step >= self.args.late_step)
         torch.cuda.nvtx.range_pop()
 
@@ -82,7 +99,7 @@ def main() -> None:
     args = parse()
     rank = Rank(args)
     with torch.no_grad():
-        for tokens in (args.prompt, 1):  # NCCL connects, kernels are loaded
+        for tokens in (args.prompt, args.tokens):  # NCCL connects, kernels are loaded
             rank.step("warm-up", tokens)
         for _ in range(args.repeats):
             rank.repeat()

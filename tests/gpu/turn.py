@@ -102,11 +102,12 @@ def serve() -> None:
 
 
 def turn() -> Tuple[int, object]:
-    """Wait for a GPU: its number, and what keeps it."""
-    locks = [open(f"{tempfile.gettempdir()}/gpu{number}.turn", "w", encoding="utf-8")
-             for number in range(count_gpus())]
+    """Wait for a GPU, that of $TURN or any: its number, and what keeps it."""
+    mine = os.environ.get("TURN")
+    locks = {number: open(f"{tempfile.gettempdir()}/gpu{number}.turn", "w", encoding="utf-8")
+             for number in ([int(mine)] if mine else range(count_gpus()))}
     while True:
-        for number, lock in enumerate(locks):
+        for number, lock in locks.items():
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return number, lock

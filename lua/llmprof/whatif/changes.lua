@@ -471,6 +471,10 @@ end
 -- Formats that weights can be stored in, as quantisation.bytes calls them.
 local STORED = { fp8 = "fp8", fp4 = "nvfp4" }
 
+-- What it takes at most to convert what one matmul multiplies, in ns: kernels that find the scale
+-- and convert, of about 2 us each; nothing where the kernel before does it.
+local CONVERTED = 6000
+
 function makers.dtype(name)
   local stored = STORED[name]
   if not stored then
@@ -478,7 +482,8 @@ function makers.dtype(name)
   end
   return by_bounds { kind = "dtype", words = ("weights of matmuls in %s"):format(name),
     assumed = "all bytes of a matmul are weights; tensor cores compute at the rate of the format "
-      .. "where the GPU has one, and converting what is multiplied costs nothing",
+      .. "where the GPU has one; converting what is multiplied takes nothing where the kernel "
+      .. "before does it, at most 6 us a matmul in kernels of its own",
     ground = function(known)
       if not (known.counters or known.shapes) then
         usage("no counters, no shapes: dtype cannot be predicted", "a run with counters, or with "
@@ -491,6 +496,7 @@ function makers.dtype(name)
       local limits = bounds.limits(part.source)(kernel.device)
       local tensor = limits[name] and limits[kernel.format] and limits[name] / limits[kernel.format]
       return faster(dram, math.max(tensor or 1, 1))(kernel, most)
+        + (most and 0 or CONVERTED * kernel.count / kernel.ns)
     end }
 end
 

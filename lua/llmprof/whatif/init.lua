@@ -201,10 +201,11 @@ local function off_of(self, now, most, cpu_free)
 end
 
 
--- By what part the CPU's time differs from process to process: as it usually does, or as much as
--- this run shows, between its halves and where it was slower without the profiler than under it.
+-- By what part the CPU's time differs from process to process: as it usually does, as it was seen to
+-- do on the host (`host_noise`), or as much as this run shows, between its halves and where it was
+-- slower without the profiler than under it.
 local function noise_of(self, stage, now)
-  local noise = self.noise or math.max(CPU_NOISE, drift(now))
+  local noise = self.noise or math.max(CPU_NOISE, self.host_noise or 0, drift(now))
   for _, one in ipairs(self.model.fitted) do
     if one.stage == stage.name then noise = math.max(noise, one.factor - 1) end
   end
@@ -214,14 +215,15 @@ end
 
 
 -- What a step of another run with the change may take, from the least to the most that goes: no CPU
--- takes the same time twice, and times without the profiler are only known so well.
+-- takes the same time twice, and times without the profiler are only known so well. What the GPU
+-- alone takes is left.
 local function after_of(stage, row, most, least, noise, off)
   local share = LEAST_WIDTH + (stage.plain and stage.misfit or 0)
   local function width(after)
     return share * after + noise * math.max(after - row.cpu_free, 0) + off
   end
   local from, to = math.min(most, least), math.max(most, least)
-  return from - width(from), to + width(to)
+  return math.max(from - width(from), (1 - share) * math.min(from, row.cpu_free)), to + width(to)
 end
 
 
@@ -616,9 +618,9 @@ local LEAST_LAUNCHES = 5
 
 -- How fast the host was in a later run, by the launches of one kernel after the same call in both:
 -- { factor (its CPU time over that of the run before, weighted median), from, to (of half of that
--- time), kinds }; nil where they share none.
-local function host_of(before, after)
-  local earlier, later, list, all = before:launch_times(), after:launch_times(), {}, 0
+-- time), kinds }; nil where they share none. earlier, later: of model.launch_times.
+function whatif.host_of(earlier, later)
+  local list, all = {}, 0
   for key, times in pairs(earlier) do
     local others = later[key] or {}
     if math.min(#times, #others) >= LEAST_LAUNCHES then
@@ -771,7 +773,8 @@ function whatif.outcome(before, after, code)
   end
   local made, rows = question:run(), {}
   local later = whatif.over(sources_of(after))
-  local host = not any(question, "cpu") and host_of(question.model, later.model) or nil
+  local host = not any(question, "cpu") and whatif.host_of(
+    model.launch_times(question.model.parts), model.launch_times(later.model.parts)) or nil
   local by_stage = {}
   for _, row in ipairs(host and at_speed(question, host):run().stages or {}) do
     by_stage[row.stage] = by_stage[row.stage] or row

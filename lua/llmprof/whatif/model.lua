@@ -366,10 +366,10 @@ end
 
 
 -- By the names of a kernel and of what the CPU launched or called before it: from the return of
--- that call to the return of the launch, as lists of ns.
-function Model:launch_times()
+-- that call to the return of the launch, as lists of ns. parts: what has a trace.
+function model.launch_times(parts)
   local times = {}
-  for _, part in ipairs(self.parts) do
+  for _, part in ipairs(parts) do
     local calls = check(check(check(part.trace:frame "api"):select { "pid", "tid", "start", "end",
       "name" }):gaps { by = { "pid", "tid" }, before = "before", previous = "previous" })
     local launched, kernels = {}, check(part.trace:frame "kernels")

@@ -460,7 +460,10 @@ describe("kernels by what holds them up", function()
 
   it("read fewer bytes in another format, by counters or by the model's shapes", function()
     for _, question in ipairs { over_counted(COUNTED), over_counted(nil, SHAPED) } do
-      near(50000, decode_of(question, 'dtype "fp8"').gain)
+      local one = decode_of(question, 'dtype "fp8"')
+      near(50000, one.gain)
+      -- a matmul a step: what it multiplies may be converted by kernels of their own
+      near(50000 - 6000 - 3311, one.low, 100)
     end
   end)
 
