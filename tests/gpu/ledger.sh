@@ -7,7 +7,8 @@
 #
 # needs llmprof's portable program in $LLMPROF and Python with PyTorch. A run has a GPU and cores of
 # its own (turn.py), the same before and after. Nothing begins later than $S seconds after the first,
-# no run takes more than $LIMIT; what is missing then is said in its row.
+# no run takes more than $LIMIT; what is missing then is said in its row. $OUT: a folder for what is
+# to be kept: predictions, rows, logs and results, exports for tests/truth/replayed.py.
 set -u
 here=$(dirname "$(realpath "$0")")
 phase=$1 folder=$(realpath -m "$2")
@@ -101,9 +102,21 @@ if [ "$phase" = before ]; then
   echo "host at $(at) s"
   each predict .
   ledger gather . >predictions.json
+  exports=()
+  for name in qwen1 moe1s ocr1s; do # for tests/truth/replayed.py
+    timeout -k 3 30 "$llmprof" export "$folder/$name" -f sqlite -o "$name.sqlite" \
+      >"$name.export.log" 2>&1 &
+    exports+=($!)
+  done
+  wait "${exports[@]}"
 else
   each row . "$here/predictions.json"
   ledger table . "$here/predictions.json" >rows.md
   cat rows.md
+fi
+if [ -n "${OUT:-}" ]; then # what is sent back
+  cp host.json predictions.json rows.md "$OUT" 2>/dev/null
+  tar czf "$OUT/$phase.tgz" ./*.log ./*.json ./*/results.json ./*/workload 2>/dev/null
+  [ "$phase" = before ] && tar czf "$OUT/exports.tgz" ./*.sqlite
 fi
 echo "$phase took $(at) s"

@@ -188,7 +188,8 @@ local function free_cpu(self, change)
 end
 
 
--- What assumptions may be wrong by: a part of what the CPU adds to the GPU's time, and of the gain.
+-- What assumptions may be wrong by: a part of what the CPU adds to the GPU's time, and of the gain;
+-- second: the latter.
 local function off_of(self, now, most, cpu_free)
   local off, bend = 0, 0
   for _, one in ipairs(self.changes) do
@@ -196,13 +197,13 @@ local function off_of(self, now, most, cpu_free)
       off, bend = math.max(off, own.off or 0), math.max(bend, own.bend or 0)
     end
   end
-  return off * math.max(mean(most) - mean(cpu_free), 0)
-    + bend * math.abs(mean(now) - mean(most))
+  bend = bend * math.abs(mean(now) - mean(most))
+  return off * math.max(mean(most) - mean(cpu_free), 0) + bend, bend
 end
 
 
--- By what part the CPU's time differs from process to process: as it usually does, as it was seen to
--- do on the host (`host_noise`), or as much as this run shows, between its halves and where it was
+-- By what part the CPU's time differs from process to process: as it usually does, as the host was
+-- seen to differ (`host_noise`), or as much as this run shows, between its halves and where it was
 -- slower without the profiler than under it.
 local function noise_of(self, stage, now)
   local noise = self.noise or math.max(CPU_NOISE, self.host_noise or 0, drift(now))
@@ -216,14 +217,15 @@ end
 
 -- What a step of another run with the change may take, from the least to the most that goes: no CPU
 -- takes the same time twice, and times without the profiler are only known so well. What the GPU
--- alone takes is left.
-local function after_of(stage, row, most, least, noise, off)
+-- takes alone stays.
+local function after_of(stage, row, most, least, noise, off, bend)
   local share = LEAST_WIDTH + (stage.plain and stage.misfit or 0)
   local function width(after)
     return share * after + noise * math.max(after - row.cpu_free, 0) + off
   end
   local from, to = math.min(most, least), math.max(most, least)
-  return math.max(from - width(from), (1 - share) * math.min(from, row.cpu_free)), to + width(to)
+  local alone = (1 - share) * math.min(from, row.cpu_free) - bend
+  return math.max(from - width(from), alone), to + width(to)
 end
 
 
@@ -231,17 +233,17 @@ end
 local function row_of(self, stage, number, runs)
   local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
   if #now == 0 then return nil end
-  local off = off_of(self, now, most, cpu_free)
+  local off, bend = off_of(self, now, most, cpu_free)
   local row = gain_of(now, differences(now, least), differences(now, most), off,
     math.abs(stage.error))
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
   local noise = noise_of(self, stage, now)
-  row.after_low, row.after_high = after_of(stage, row, mean(most), mean(least), noise, off)
+  row.after_low, row.after_high = after_of(stage, row, mean(most), mean(least), noise,
+    off, bend)
   row.shared_low, row.shared_high = after_of(stage, row, mean(most), mean(least),
-    math.max(noise, HOST_NOISE), off)
-  row.shared_low = math.min(row.after_low, math.max(row.shared_low, row.cpu_free))
+    math.max(noise, HOST_NOISE), off, bend)
   row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
   return row
 end
@@ -373,7 +375,7 @@ function What:gain(name, alone)
   local least = any(self, "ends") and self.model:run(applied(self, false, counts)) or most
   local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
   local made = gain_of(now, differences(now, with_least), differences(now, with_most),
-    off_of(self, now, with_most, gpu_then), math.abs(stage.error or 0))
+    (off_of(self, now, with_most, gpu_then)), math.abs(stage.error or 0))
   local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times, now = sum(now) * times,
     idle = (sum(now) - sum(gpu_now)) * times, units = units,
     replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }

@@ -110,6 +110,16 @@ describe("a replay", function()
     assert.is_true(one.gpu_free <= one.after and one.cpu_free <= one.after)
   end)
 
+  it("holds in its interval what processes of the host differ by, and what the GPU takes", function()
+    local question = over(program(1)):scale(changes.choices.cpu "decode", 0.5)
+    local quiet = row(question:run(), "decode")
+    question.host_noise = 0.3
+    local one = row(question:run(), "decode")
+    near((0.3 - 0.127) * (one.after - one.cpu_free), one.after_high - quiet.after_high)
+    question.host_noise = 3
+    near(0.95 * one.cpu_free, row(question:run(), "decode").after_low)
+  end)
+
   it("gains nothing by kernels that nobody waits for", function()
     local question = over(program(1))
     local kernels = question.model.parts[1].source.kernels:where { name = { "~", "gemm" } }
