@@ -63,6 +63,20 @@ each() { # KIND ARGUMENT...: ledger.lua KIND ARGUMENT... N of every pair, side b
       { rm -f "$kind.$n.json"; echo "$kind $n: $(tail -n 1 "$kind.$n.log")"; }' _ "$1" % "${@:2}"
   echo "$1 at $(at) s"
 }
+
+export_of() { # NAME...: their timelines, side by side
+  local name
+  mkdir -p exports
+  for name in "$@"; do
+    timeout -k 3 40 "$llmprof" export "$folder/$name" -f sqlite -o "exports/$name.sqlite" \
+      >"$name.export.log" 2>&1 &&
+      gzip -f "exports/$name.sqlite" &
+    exporting+=($!)
+  done
+  wait "${exporting[@]}"
+}
+
+exporting=()
 export -f at run ledger
 export here folder llmprof began until
 
@@ -102,21 +116,17 @@ if [ "$phase" = before ]; then
   echo "host at $(at) s"
   each predict .
   ledger gather . >predictions.json
-  exports=()
-  for name in qwen1 moe1s ocr1s; do # for tests/truth/replayed.py
-    timeout -k 3 30 "$llmprof" export "$folder/$name" -f sqlite -o "$name.sqlite" \
-      >"$name.export.log" 2>&1 &
-    exports+=($!)
-  done
-  wait "${exports[@]}"
+  export_of qwen1 moe1s ocr1s late llama4 products
 else
   each row . "$here/predictions.json"
   ledger table . "$here/predictions.json" >rows.md
   cat rows.md
+  export_of even beside llama4n products8
 fi
 if [ -n "${OUT:-}" ]; then # what is sent back
   cp host.json predictions.json rows.md "$OUT" 2>/dev/null
   tar czf "$OUT/$phase.tgz" ./*.log ./*.json ./*/results.json ./*/workload 2>/dev/null
-  [ "$phase" = before ] && tar czf "$OUT/exports.tgz" ./*.sqlite
+  tar cf "$OUT/exports.tar" exports
+  rm -r exports
 fi
 echo "$phase took $(at) s"
