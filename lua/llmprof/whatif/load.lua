@@ -22,7 +22,7 @@ local load = {}
 local BUDGET = 8192
 
 -- Fewer requests are no level; levels are this part of an octave apart.
-local FEWEST, PARTS = 8, 1
+local FEWEST, PARTS = 8, 2
 
 -- Requests of a level for each that is under way, at least: fewer come from a beginning or an end.
 local TURNS = 3
@@ -34,8 +34,12 @@ local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 2
 -- Clients send two requests as far apart as this percentile of the intervals between any.
 local APART = 5
 
--- A load is predicted from this many requests of each client on.
-local ROUNDS, LEAST_REQUESTS = 6, 240
+-- A load is predicted from so many requests of each client, of which the first half is left out.
+local ROUNDS, LEAST_REQUESTS = 24, 240
+
+-- Requests wait as much longer or shorter than the queue says as those within this many octaves
+-- of a concurrency did.
+local ALIKE = 0.8
 
 
 local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
@@ -227,12 +231,11 @@ end
 -- Let requests through the queue. given: steps (as for interval), front (ms of each request, alone
 -- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
 -- a token of a prompt), ahead (0 or 1: steps that the engine schedules ahead), budget. arrivals:
--- in the order of `sent`, to which `done` may add when one of them is; each gets `began` and
--- `ended`, when its first and last token reach the client. Returns how many tokens of prompts
--- are in the step of one of them, in the mean.
+-- in the order of `sent`, to which `done` may add when one of them is; `late`: so much later than
+-- others does it reach the engine. Each gets `began` and `ended`, when its first and last token
+-- reach the client, and `met`, how many tokens of prompts were in the step of its last one.
 local function pass(given, arrivals, done)
   local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
-  local met, all = 0, 0
   local next_sent, next_in, left = 1, 1, nil -- left: of the prompt of the next one in
   local ready = {} -- when requests are through the front end
   local numbers, heads = {}, {}
@@ -242,7 +245,7 @@ local function pass(given, arrivals, done)
   local function admit(one)
     while one and one.sent <= now do
       free = math.max(free, one.sent) + given.front
-      ready[next_sent] = free + given.before
+      ready[next_sent] = free + given.before + (one.late or 0)
       next_sent = next_sent + 1
       one = arrivals[next_sent]
     end
@@ -294,8 +297,9 @@ local function pass(given, arrivals, done)
   end
 
   -- those that begin to decode; returns those that end in this step
-  local function begin(first, last)
+  local function begin(first, last, prompts)
     while first do
+      first.met = prompts
       if first.tokens > 1 then
         add_end(ends, number + first.tokens - 1, first)
         decoding = decoding + 1
@@ -315,7 +319,7 @@ local function pass(given, arrivals, done)
       count = math.max(1, math.min(numbers[#numbers] - number,
         math.ceil((next_arrival() - now) / ms)))
     end
-    number, met, all = number + count, met + prompts * prompts, all + prompts
+    number = number + count
     now = now + (prompts > 0 and math.max(ms, given.prefill, given.token * prompts)
       or count * ms)
     if numbers[#numbers] == number then
@@ -327,7 +331,7 @@ local function pass(given, arrivals, done)
         one = one.along
       end
     end
-    return begin(first, last)
+    return begin(first, last, prompts)
   end
 
   while true do
@@ -338,7 +342,7 @@ local function pass(given, arrivals, done)
       last = step(prompts, first)
     elseif not held_first and not held_last then
       now = math.max(now, next_arrival())
-      if now == math.huge then return met / math.max(all, 1) end
+      if now == math.huge then return end
     end
     if given.ahead == 1 then
       first, held_first = held_first, first
@@ -351,40 +355,66 @@ end
 
 -- ---- the fit ----
 
+-- How many tokens of prompts were in the step of one of them, in the mean.
+local function taken_of(list)
+  local met = values(list, function(one) return one.met end)
+  return statistics.sum(met) / #met
+end
+
+
+-- How much longer than in the queue those of about `count` in flight waited for their first token,
+-- beside the median: a list. Of the last requests that were let through it.
+local function lateness(list, count)
+  local late = {}
+  for _, one in ipairs(list) do
+    if one.at and math.abs(math.log(math.max(one.at, 1) / count, 2)) < ALIKE then
+      late[#late + 1] = one.first - one.began
+    end
+  end
+  local middle = statistics.percentile(late, 50)
+  for i = 1, #late do late[i] = late[i] - middle end
+  return late
+end
+
+
 -- What `count` clients see that send the next request when the last one is answered, or, in rounds,
 -- when all are: requests with `began` and `ended`, without those of the beginning; how many came
 -- a second; how many tokens of prompts met in a step. Lengths are those of the requests of a list,
--- one after the other.
-local function closed(given, list, count)
+-- one after the other. late: one of them is added to what each waits, in an order of chance;
+-- apart: clients begin so many ms after each other.
+local function closed(given, list, count, late, apart)
   local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
+  local dice = 1
   local function add(now)
     local before = arrivals[made]
     made = made + 1
+    dice = (dice * 1103515245 + 12345) % (1 << 31)
     local like = list[(made - 1) % #list + 1]
     arrivals[made] = { sent = before and math.max(now, before.sent + list.apart) or now,
-      prompt = like.prompt, tokens = like.tokens }
+      prompt = like.prompt, tokens = like.tokens,
+      late = #late > 0 and math.max(late[(dice >> 16) % #late + 1], -given.before) or 0 }
   end
   local answered = 0
-  for _ = 1, count do add(0) end
-  local taken = pass(given, arrivals, function(_, now)
+  for i = 1, count do add(apart * (i - 1)) end
+  pass(given, arrivals, function(_, now)
     answered = answered + 1
     local is_over = answered % count == 0
     for _ = 1, not given.in_rounds and 1 or is_over and count or 0 do
       if made < most then add(now) end
     end
   end)
-  local first, last = arrivals[most // 3 + 1].sent, arrivals[most - count + 1].sent
-  return table.move(arrivals, most // 3 + 1, most, 1, {}),
-    1000 * (most - count - most // 3) / math.max(last - first, 1e-9), taken
+  local first, last = arrivals[most // 2 + 1].sent, arrivals[most - count + 1].sent
+  local kept = table.move(arrivals, most // 2 + 1, most, 1, {})
+  return kept, 1000 * (most - count - most // 2) / math.max(last - first, 1e-9),
+    taken_of(kept)
 end
 
 
 -- How far the queue is from what was measured: a sum over levels of squares of logarithms of
--- ratios; and by level { ttft, tpot }, medians of the queue. Sets given.taken, how many tokens of
--- prompts met in a step.
+-- ratios; and by level { ttft, tpot }, medians of the queue.
 local function miss(given, levels)
   local sum, said = 0, {}
-  given.taken = pass(given, levels.all)
+  pass(given, levels.all)
   for i, level in ipairs(levels) do
     local ttft = quantiles(level.requests, modelled_ttft)
     for k, value in ipairs(ttft) do
@@ -495,7 +525,8 @@ end
 
 
 -- A queue fitted to levels: what pass takes, with `levels`, `said` (its own medians by level),
--- `sum` (of miss) and `missed` (the largest share by which medians are off).
+-- `sum` (of miss), `missed` (the largest share by which medians are off) and `taken` (how many
+-- tokens of prompts met in a step, of the level where most did).
 local function fitted(levels, ...)
   local given = best_start(levels, ...)
   for _, spread in ipairs(SPREADS) do
@@ -503,10 +534,11 @@ local function fitted(levels, ...)
     correct(given, levels, 3)
   end
   given.sum, given.said = miss(given, levels)
-  given.levels, given.missed = levels, 0
+  given.levels, given.missed, given.taken = levels, 0, 0
   for i, level in ipairs(levels) do
     given.missed = math.max(given.missed, math.abs(given.said[i].ttft / level.ttft - 1),
       math.abs(given.said[i].tpot / level.tpot - 1))
+    given.taken = math.max(given.taken, taken_of(level.requests))
   end
   return given
 end
@@ -546,20 +578,26 @@ local function check_measured(levels, count)
 end
 
 
+-- Clients of loads whose answers are all as long keep the distance at which they began: the
+-- intervals are of those who begin together and of those who begin in turn.
 local function predicted(fits, list, count)
   local row = { concurrency = count }
   for k, given in ipairs(fits) do
-    local passed, per_s, taken = closed(given, list, count)
-    if taken > MOST_TAKEN * given.taken then
-      usage(("load(%d): %.0f tokens of prompts would meet in a step, %.0f did"):format(count,
-        taken, given.taken), "requests of clients that begin together show it")
-    end
-    local width = math.max(LEAST_WIDTH, given.missed)
-    for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
-      local value = quantiles(passed, of)[2]
-      if k == 1 then row[key], row.per_s = value, per_s end
-      row[key .. "_low"] = math.min(row[key .. "_low"] or math.huge, value * (1 - width))
-      row[key .. "_high"] = math.max(row[key .. "_high"] or 0, value * (1 + width))
+    pass(given, list)
+    local late, width, apart = lateness(list, count), math.max(LEAST_WIDTH, given.missed), 0
+    for turn = 1, given.in_rounds and 1 or 2 do
+      local passed, per_s, taken = closed(given, list, count, late, apart)
+      if taken > MOST_TAKEN * given.taken then
+        usage(("load(%d): %.0f tokens of prompts would meet in a step, %.0f did"):format(count,
+          taken, given.taken), "requests of clients that begin together show it")
+      end
+      for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
+        local value = quantiles(passed, of)[2]
+        if k == 1 and turn == 1 then row[key], row.per_s = value, per_s end
+        row[key .. "_low"] = math.min(row[key .. "_low"] or math.huge, value * (1 - width))
+        row[key .. "_high"] = math.max(row[key .. "_high"] or 0, value * (1 + width))
+      end
+      apart = 1000 / per_s
     end
   end
   return row
