@@ -193,7 +193,7 @@ test("what is known of an event", () => {
   const of = (lane, row, counters = "") => facts(timeline, link(timeline),
     { lane: timeline.lanes[lane], row }, () => counters);
   assert.deepEqual(of(2, 1, "SM % 12"), [["took", "100 ns"], ["at", "200 ns"], ["stage", "decode"],
-    ["step", "step 1"], ["layer", "layer 1"], ["line", "model.py:7"], ["category", "gemm"],
+    ["step", "1"], ["layer", "1"], ["line", "model.py:7"], ["category", "gemm"],
     ["launched by", "cudaLaunchKernel (calls)"], ["counters", "SM % 12"], ["on", "stream 7"]]);
   assert.deepEqual(of(2, 0).slice(2), [["category", "copy"],
     ["launched by", "cudaLaunchKernel (calls)"], ["delay", "80 ns after the call"],

@@ -4,6 +4,7 @@ local columns = require "llmprof.report.columns"
 local rows_of = require "llmprof.report.rows"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
@@ -123,6 +124,7 @@ local function run_row(entry, opened)
     local value, basis = metrics.value(metrics.parse(key), opened)
     row[key], row.basis = value, row.basis or basis
   end
+  row.currency = row.cost and keys.at(opened.results, "running_cost.price.currency")
   row.mfu = mfu_of(opened.results)
   row.load = sweep.point(opened.results)
   return row

@@ -296,7 +296,7 @@ columns.gaps = {
   ms("start_ns", "at", 3, "when it began, since the trace did"),
   id("rank", "rank", "whose GPU, where there are several", { optional = true }),
   id("rep", "repeat"), word("stage", "stage"),
-  id("step", "step", "of that stage, from 1 (lanes of ranks count from 0)"),
+  id("step", "step", "of that stage, from 0, as the timeline's lanes have it (`turn` of `steps`)"),
   id("layer", "layer"),
   word("cpu", "the CPU was in", "the call that took most of it, where one took half; else what "
     .. "kind of call, or none, and its part, with the function that launched what ended it or, "
@@ -548,6 +548,7 @@ columns.running_cost = {
     .. "sequences"),
   number("per_million_tokens", "cost of 1M tokens", 2, "of all GPUs that ran it, for its tokens",
     { unit = "price.currency" }),
+  word("currency", "currency", "what the cost is in: `price.currency`", { optional = true }),
   number("energy_j", "energy J", 2, "under the profiler; absent where samples do not tell it "
     .. "apart", { optional = true }),
   number("energy_j_per_token", "J/token", 3, "that, by its tokens", { optional = true }),
@@ -942,6 +943,7 @@ columns.sweep_runs = {
   number("tokens_per_s", "tokens/s", 2, "of all sequences"),
   number("cost", "cost of 1M tokens", 2, "output tokens",
     { optional = true, unit = "price.currency" }),
+  word("currency", "currency", { optional = true }),
   number("energy", "J/token", 3, "of an output token, under the profiler", { optional = true }),
   number("mfu", "MFU %", 3, "of the whole run, or of the stage", { scale = 100 }),
   word("basis", "times", "plain or profiled"),

@@ -249,8 +249,9 @@ function parts.lines(results, view)
       share(stage.module_ns))),
       blocks.flame { name = "lines-" .. i, samples = stage.gpu_ns, of = "ns", tree = stage.tree,
         launched = launched, colours = view.page and charts.colours(results),
-        label = ("GPU time of %s: functions of the program, the outermost on top, and what they "
-          .. "launched"):format(stage.stage) } }
+        label = ("%s of GPU time of %s: the program's outermost function on top, below it what it "
+          .. "called and launched, each as wide as its share"):format(
+          text.duration(stage.gpu_ns), stage.stage) } }
   end
   return list
 end

@@ -206,12 +206,12 @@ end
 -- ---- in sentences ----
 
 local scopes = {
-  thread = "%s samples of the threads that its ranges are on.",
-  process = "%s samples, of all threads of its process: none was taken on the thread of its "
-    .. "ranges.",
-  time = "%s samples, of all threads while the GPU ran it, which the CPU had launched before.",
+  thread = "%s samples of the threads that mark this stage.",
+  process = "%s samples, of all threads of its process: none was taken on the thread that marks "
+    .. "it.",
+  time = "%s samples, of all threads while the GPU ran it; the CPU had launched it before.",
   run = "%s samples of the whole run.",
-  stage = "%s samples, of the file that was named for this stage.",
+  stage = "%s samples, of the file that is named after this stage.",
 }
 
 
@@ -222,48 +222,66 @@ local function plural(count) return count == 1 and "" or "s" end
 local function basis(stage)
   local said = { scopes[stage.scope]:format(text.count(stage.samples)) }
   if stage.file then
-    said[#said + 1] = ("From %s: collapsed stacks have no times, so nothing but its name says "
+    said[#said + 1] = ("From %s: collapsed stacks have no times, so only the file's name says "
       .. "what they are of%s."):format(stage.file, stage.scope == "run"
       and "; they include the time before and after the stages" or "")
   end
   if (stage.other_threads or 0) > 0 then
-    said[#said + 1] = ("%s of other threads of the process meanwhile are left out."):format(
+    said[#said + 1] = ("Left out: %s of other threads of the process at that time."):format(
       text.count(stage.other_threads))
   end
   if stage.without_stack > 0 then
-    said[#said + 1] = ("%s without a stack."):format(text.count(stage.without_stack))
+    said[#said + 1] = ("%s ha%s no stack."):format(text.count(stage.without_stack),
+      stage.without_stack == 1 and "s" or "ve")
   end
   if stage.cut > 0 then
-    said[#said + 1] = ("%s stack%s without the outermost functions, which could not be followed.")
-      :format(text.count(stage.cut), plural(stage.cut))
+    said[#said + 1] = ("%s stack%s lack%s the outermost functions: they could not be followed.")
+      :format(text.count(stage.cut), plural(stage.cut), stage.cut == 1 and "s" or "")
   end
   return table.concat(said, " ")
 end
 
 
-local function of_stage(number, stage, view)
+-- The modules of all sampled stacks, numbered by the samples in their functions, most first.
+local function numbered(stages)
+  local list, by_name, number = {}, {}, {}
+  for _, stage in ipairs(stages) do
+    for _, frame in ipairs(stage.tree) do
+      if frame.module then
+        local one = lists.entry(list, by_name, frame.module, { name = frame.module, samples = 0 })
+        one.samples = one.samples + frame.self
+      end
+    end
+  end
+  for i, one in ipairs(lists.sort(list, "-samples", "name")) do number[one.name] = i end
+  return number
+end
+
+
+local function of_stage(number, stage, view, modules)
   local title = stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
   local shown = lists.first(sections.stack_rows(stage, "functions"),
     view.page and ON_PAGE or FUNCTIONS)
   return { blocks.title(title), blocks.note(basis(stage)),
     blocks.flame { name = tostring(number), samples = stage.samples, tree = stage.tree,
-      label = ("Stacks of %s: the outermost functions on top, as wide as they have samples")
-        :format(title) },
+      modules = modules, label = ("%s samples of %s: the outermost function on top, each as wide "
+        .. "as its share of them"):format(text.count(stage.samples), title) },
     sections.table("stage_functions", shown),
-    stage.different > #shown and blocks.note(("%d of %s functions on these stacks, by the samples "
-      .. "in themselves: llmprof show RUN cpu_samples has more."):format(#shown,
+    stage.different > #shown and blocks.note(("%d of %s functions, those with most samples of "
+      .. "their own: llmprof show RUN cpu_samples has more."):format(#shown,
       text.count(stage.different))) }
 end
 
 
 function pictures.blocks(results, view)
   local made, list = results.cpu_samples, {}
-  local outside = (made.outside or 0) > 0 and (" Of %s samples of the timeline %s are of no stage "
-    .. "that counts."):format(text.count(made.timeline), text.count(made.outside)) or ""
-  list[1] = blocks.note("Stacks that a sampler saw at regular times, so that a share of the "
-    .. "samples is a share of the time on a CPU; a thread that waits is not sampled as a rule."
+  local outside = (made.outside or 0) > 0 and (" %s samples in the timeline, %s of them in no "
+    .. "stage that counts."):format(text.count(made.timeline), text.count(made.outside)) or ""
+  list[1] = blocks.note("What a sampler saw the CPU in at regular times: a share of the samples "
+    .. "is a share of the time on a CPU. A thread that waits is usually not sampled."
     .. outside)
-  for i, stage in ipairs(made.stages) do list[#list + 1] = of_stage(i, stage, view) end
+  local modules = numbered(made.stages)
+  for i, stage in ipairs(made.stages) do list[#list + 1] = of_stage(i, stage, view, modules) end
   return list
 end
 

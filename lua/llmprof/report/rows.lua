@@ -187,12 +187,19 @@ local function stage_label(stage)
 end
 
 
+local function has_figures(stage)
+  local ran = stage.instances or {}
+  return #ran == 0 or lists.find(ran, "used", true) ~= nil
+end
+
+
 -- Beyond this share the range of a stage on the CPU is another time than the stage's.
 local AHEAD = 0.05
 
+-- Stages, but for those of which nothing counts, such as what an autotuner tried.
 function rows.stages(results)
   local list = {}
-  for i, stage in ipairs(results.stages) do
+  for _, stage in ipairs(lists.filtered(results.stages, has_figures)) do
     local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
       { __index = stage })
     for key, value in pairs(stage.wall or stage.own or {}) do row[key] = value end
@@ -201,7 +208,7 @@ function rows.stages(results)
     local wall, host = stage.wall and stage.wall.mean_ns, stage.host_ns
     row.cpu_ns = wall and host and math.abs(wall - host) > AHEAD * wall and host or nil
     if stage.parent then row.bound = nil end
-    list[i] = row
+    list[#list + 1] = row
   end
   return list
 end

@@ -200,7 +200,10 @@ local list = {
       and look.use * made.tokens * made.bytes_per_token or nil }
   end) },
   { "repeats", "Latency of each repeat, profiled" },
-  { "running_cost", "Running cost", rows = at "running_cost.stages" },
+  { "running_cost", "Running cost", rows = at("running_cost.stages", function(row, results)
+    return { currency = row.per_million_tokens
+      and keys.at(results, "running_cost.price.currency") }
+  end) },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",

@@ -268,7 +268,7 @@ local function divide(items, places)
 end
 
 
--- { count, of, every, groups, first (its place, from 1), excess_ns, total_ns, usual_ns, where
+-- { count, of, every, groups, first (its place, from 0), excess_ns, total_ns, usual_ns, where
 -- ("before", "inside" or nil), part (of PARTS) } of the slow steps of a stage; nil where no
 -- pattern is in them. found: of llmprof.analysis.stages.find; split: a classifier of
 -- llmprof.analysis.stages.idle_causes; without one `part` is not known.
@@ -280,7 +280,7 @@ function uneven_steps.of(found, name, split)
   local slow, others = divide(items, made.places)
   local where, longer = place_of(slow, others, made.excess_ns)
   return { count = #slow, of = #items, every = made.every, groups = made.groups,
-    first = made.places[1], excess_ns = longer or made.excess_ns, total_ns = made.total_ns,
+    first = made.places[1] - 1, excess_ns = longer or made.excess_ns, total_ns = made.total_ns,
     usual_ns = made.usual_ns, part = split and longest_part(found, split, slow, others) or nil,
     where = where }
 end

@@ -273,7 +273,7 @@ end
 
 
 -- Mark the cold steps that the first of these instances begins with; adds them
--- to the list as { stage, rep, step (from 1), ns, usual_ns }.
+-- to the list as { stage, rep, step (from 0), ns, usual_ns }.
 local function judge_steps(instances, list)
   local first = instances[1]
   local others = table.move(instances, 2, #instances, 1, {})
@@ -286,7 +286,7 @@ local function judge_steps(instances, list)
       return
     end
     step.cold = true
-    list[#list + 1] = { stage = first.stage, rep = first.rep, step = place, ns = length(step),
+    list[#list + 1] = { stage = first.stage, rep = first.rep, step = place - 1, ns = length(step),
       usual_ns = usual }
   end
 end

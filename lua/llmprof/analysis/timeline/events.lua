@@ -184,7 +184,7 @@ end
 -- ---- stages, steps and layers ----
 
 -- Lanes of stages by rank, of parts, and of steps by rank unless other files' lanes have these.
--- Of an engine each step is a stage of its own: they are numbered until a step of another stage.
+-- Steps are numbered from 0; those of an engine, each a stage of its own, until another stage's.
 local function stage_marks(timeline, found, has_steps, add)
   local lanes, last = {}, {}
   local function lane(kind, title)
@@ -198,8 +198,8 @@ local function stage_marks(timeline, found, has_steps, add)
     local before = found.by_engine and last[rank] or {}
     local count = before.stage == instance.stage and before.count or 0
     for _, step in ipairs(not has_steps and instance.steps or {}) do
-      count = count + 1
       add(step, lane("step", rank .. "steps"), ("%s, step %d"):format(instance.stage, count))
+      count = count + 1
     end
     last[rank] = { stage = instance.stage, count = count }
   end

@@ -134,12 +134,12 @@ local function shown_name(row, label)
 end
 
 
--- The step of a stage in which a moment lies: its number, and the step.
+-- The step of a stage in which a moment lies: its number, from 0, and the step.
 local function step_at(found, interval, moment)
   for _, instance in ipairs(found.instances) do
     if instance.rank == interval.rank and instance.start <= moment and moment <= instance.stop then
       for number, step in ipairs(instance.steps or {}) do
-        if step.start <= moment and moment <= step.stop then return number, step end
+        if step.start <= moment and moment <= step.stop then return number - 1, step end
       end
     end
   end

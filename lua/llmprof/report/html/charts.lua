@@ -208,13 +208,18 @@ end
 local ROW, BASE, COLOURS, SHADES, NAME = 18, 13, 8, 3, 200
 
 
--- A colour for a module, the same in every graph: its class.
-local function colour(frame, of)
+-- The class of a frame. Of sampled functions the modules with most samples have a colour each, the
+-- same in every graph, and the others are grey; of GPU time a file has a shade of grey.
+local function colour(frame, block)
+  if block.of ~= "ns" then
+    local number = block.modules[frame.module or false]
+    return number and number <= COLOURS and "m" .. number - 1 or "g0"
+  end
   local sum, module = 0, frame.module and frame.module:gsub(":%d+$", "") or frame.name
   for _, byte in ipairs { module:byte(1, 64) } do
     sum = (sum * 31 + byte) % 65521
   end
-  return of == "ns" and "g" .. sum % SHADES or "m" .. sum % COLOURS
+  return "g" .. sum % SHADES
 end
 
 
@@ -260,7 +265,7 @@ local function element(frame, at, block, first)
   local name, category = launched(frame, block)
   return ('<svg class="%s"%s x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
-    .. "</text></svg>\n"):format(category and "of" or colour(frame, block.of), category
+    .. "</text></svg>\n"):format(category and "of" or colour(frame, block), category
       and (' fill="var(--%s)"'):format(block.colours[category] or REST) or "",
     figure(100 * at / all), frame.depth * ROW, figure(100 * frame.total / all), ROW - 1,
     first and 0 or -1, text.html(said(frame, all, block.of, name)),
@@ -293,7 +298,7 @@ function charts.flame(block)
     .. "</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
     text.html(block.label), table.concat(out), text.html(block.label),
     block.of == "ns" and "A shade of grey is a file, a colour a category of kernels"
-      or "A colour is a library or script")
+      or "A colour is a library or script, grey the rest of them")
 end
 
 

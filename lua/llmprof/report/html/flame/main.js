@@ -5,7 +5,8 @@
 const { firstCalled, neighbour } = require("./frames");
 const graphs = require("./graph");
 
-const HOW = "A click or Enter widens a function, Escape shows all, arrows move.";
+const HOW = "Point at a function for its share; a click or Enter widens it, Escape shows all, "
+  + "arrows move.";
 
 const element = (tag, className, text) => {
   const made = document.createElement(tag);
@@ -46,7 +47,7 @@ const listen = (svg, graph) => {
 
 for (const figure of document.querySelectorAll(".flame")) {
   const svg = figure.querySelector("svg");
-  const said = element("p", "note said", "");
+  const said = element("p", "note said", HOW);
   const whole = element("button", "", "Show all");
   whole.type = "button";
   const graph = graphs.create(svg, {
@@ -59,8 +60,7 @@ for (const figure of document.querySelectorAll(".flame")) {
   });
   listen(svg, graph);
   const tools = element("div", "tools", "");
-  tools.append(element("span", "note", HOW), whole);
-  figure.prepend(tools);
-  figure.append(said);
+  tools.append(said, whole);
+  figure.append(tools);
   graph.zoom(null);
 }

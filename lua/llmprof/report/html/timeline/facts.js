@@ -50,7 +50,7 @@ const facts = (timeline, links, { lane, row }, counters) => {
   if (stage) list.push(["stage", stage]);
   for (const kind of ["step", "layer"]) {
     const said = lane.kind !== kind && around(timeline, kind, start, lane);
-    if (said) list.push([kind, said]);
+    if (said) list.push([kind, said.replace(/,? ?(step|layer) /, " ").trim()]);
   }
   if (lane.kind === "sample") list.push(["sampled", `${frame.percent[row]} %`]);
   if (lane.kind === "gpu") list.push(...ofOperation(timeline, links, { lane, row }, counters));

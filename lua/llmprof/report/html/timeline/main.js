@@ -73,7 +73,7 @@ const show = (figure, timeline) => {
   const leadHere = () => {
     if (!permalink) return;
     permalink.now();
-    find(".status").textContent = "The address leads here.";
+    find(".status").textContent = "The page's address now links to this view.";
     if (navigator.clipboard) navigator.clipboard.writeText(location.href).catch(() => {});
   };
   keys.create({ figure, canvas, timeline, view, marked, selection, search, span,

@@ -42,8 +42,8 @@ const paintShares = ({ pen, colours, timeline, view, to }, lane) => {
 };
 
 const paintText = ({ pen, colours, view }, text, left, right, top) => {
-  const from = Math.max(left, view.gutter) + 3;
-  const room = Math.floor((Math.min(right, view.width) - from - 2) / LETTER);
+  const from = Math.max(left, view.gutter) + 2;
+  const room = Math.floor((Math.min(right, view.width) - from - 1) / LETTER);
   if (room < Math.min(3, text.length)) return;
   pen.fillStyle = colours.paper;
   pen.fillText(cut(text, room), from, top + 12.5);

@@ -307,8 +307,8 @@ describe("cold starts", function()
   it("are judged by step, against those behind it and at its place", function()
     local repeats, instances = judge({ 20, 20 }, { { 50, 20, 10, 11, 10, 11, 10 },
       { 10, 11, 10, 11, 10, 11, 10 } })
-    assert.same({ { stage = "decode", rep = 1, step = 1, ns = 50 * ms, usual_ns = 10.5 * ms },
-      { stage = "decode", rep = 1, step = 2, ns = 20 * ms, usual_ns = 10 * ms } },
+    assert.same({ { stage = "decode", rep = 1, step = 0, ns = 50 * ms, usual_ns = 10.5 * ms },
+      { stage = "decode", rep = 1, step = 1, ns = 20 * ms, usual_ns = 10 * ms } },
       repeats.left_out)
     assert.equal(12, #latency.measure({ instances = instances, repeats = repeats },
       {}).tpot.values_ns)
@@ -338,7 +338,7 @@ describe("cold starts", function()
 
   it("count for a stage by its name or what it is", function()
     local repeats = { left_out = { { stage = "LLM:prefill", rep = 1 },
-      { stage = "decode", rep = 1, step = 1 } } }
+      { stage = "decode", rep = 1, step = 0 } } }
     assert.is_true(cold.left_out(repeats, 1, "LLM:prefill"))
     assert.is_true(cold.left_out(repeats, 1, "prefill"))
     assert.is_true(cold.left_out(repeats, 1, "sam", "LLM:prefill"))

@@ -36,7 +36,7 @@ describe("the longest gaps", function()
         return { { start = window.first, stop = window.last + 1, index = 4 } }
       end })
     assert.equal(3, #list)
-    assert.same({ rep = 1, start_ns = 50000, ns = 70000, stage = "decode", step = 1, layer = 4,
+    assert.same({ rep = 1, start_ns = 50000, ns = 70000, stage = "decode", step = 0, layer = 4,
       launch_ns = 9000, sync_ns = 10000, memory_ns = 0, other_ns = 0, host_ns = 51000,
       call = "cudaStreamSynchronize", call_ns = 10000, before = "one", ended_by = "two" }, list[1])
     assert.same({ 190000, 70000, "cudaLaunchKernel", 64000 }, { list[2].start_ns, list[2].ns,
