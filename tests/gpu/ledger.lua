@@ -13,6 +13,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local model = require "llmprof.whatif.model"
+local output = require "llmprof.io.output"
 local overhead = require "llmprof.analysis.latency.overhead"
 local session = require "llmprof.query.session"
 local statistics = require "llmprof.statistics"
@@ -338,13 +339,16 @@ local function row_words(one, made)
 end
 
 
+-- Columns of docs/ledger.md.
+local WIDTH = 100
+
 -- Rows, and what they add up to.
 local function render(folder, path)
   local said, came_of = read_json(path), gathered(folder, "row")
   local count = { all = 0, inside = 0, shared = 0, signs = 0, open = 0, speed = 0,
     speed_inside = 0 }
   local off, off_speed = {}, {}
-  print "| model | change | before (mean of both) | predicted | measured | at the host's speed \\* |"
+  print "| model | change | before (both) | predicted | measured | at the host's speed, \\* |"
   print "|---|---|---:|---:|---:|---:|"
   for i, one in ipairs(said.predictions) do
     local made = came_of[i]
@@ -365,15 +369,14 @@ local function render(folder, path)
     end
   end
   local function percent(list) return #list > 0 and statistics.median(list) * 100 or 0 end
-  print(("\n%d of %d are inside, as committed, %.0f %% off in the median; %d with the wrong sign, "
-    .. "%d more where the interval left it open; %d inside for a host that others use."):format(
-    count.inside, count.all, percent(off), count.signs, count.open, count.shared))
-  print(("At the later host's speed: %d of %d, %.0f %% off."):format(count.speed_inside,
-    count.speed, percent(off_speed)))
   local machine = said.host or {}
-  print(("Before the changes %d pairs of processes differ by %.0f %% in the median, nine in ten by "
-    .. "less than %.0f %%."):format(machine.pairs or 0, (machine.median or 0) * 100,
-    (machine.noise or 0) * 100))
+  print("\n" .. output.wrap(("%d of %d are inside, as committed, %.0f %% off in the median; %d "
+    .. "have the wrong sign, %d more where the interval left it open; %d are inside for a host "
+    .. "that others use. At the later host's speed: %d of %d, %.0f %% off. Before the changes %d "
+    .. "pairs of processes differ by %.0f %% in the median, nine in ten by less than %.0f %%.")
+    :format(count.inside, count.all, percent(off), count.signs, count.open, count.shared,
+    count.speed_inside, count.speed, percent(off_speed), machine.pairs or 0,
+    (machine.median or 0) * 100, (machine.noise or 0) * 100), WIDTH))
 end
 
 

@@ -6,9 +6,9 @@
 #                            committed as tests/gpu/predictions.json
 #
 # needs llmprof's portable program in $LLMPROF and Python with PyTorch. A run has a GPU and cores of
-# its own (turn.py), the same before and after. Nothing begins later than $S seconds after the first,
-# no run takes more than $LIMIT; what is missing then is said in its row. $OUT: a folder for what is
-# to be kept: predictions, rows, logs and results, exports for tests/truth/replayed.py.
+# its own (turn.py), the same before and after. Nothing begins later than $S seconds after the
+# first, no run takes more than $LIMIT; what is missing then is said in its row. $OUT: a folder for
+# what is to be kept: predictions, rows, logs and results, timelines as SQLite.
 set -u
 here=$(dirname "$(realpath "$0")")
 phase=$1 folder=$(realpath -m "$2")
