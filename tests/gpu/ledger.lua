@@ -136,14 +136,15 @@ local LEAST_KINDS = 8
 local HELD = 90
 
 -- By how much the CPU's time differs between processes of one model in this session, by launches
--- that they share:
+-- that they share; of graphs nothing is launched one by one:
 -- { pairs, median, noise (nine in ten differ by less), between (list of { one, other, factor }) }.
 local function host(folder)
   local times, between, all = {}, {}, {}
   for _, own in ipairs(before) do
     for _, run in ipairs(own) do
       local path = folder .. "/" .. run[1]
-      if run[2] ~= PRODUCTS and is_there(path) then
+      local is_eager = run[2] ~= PRODUCTS and not table.concat(run, " ", 2):find(GRAPH, 1, true)
+      if is_eager and is_there(path) then
         local ok, made = pcall(function()
           return model.launch_times(session.open({ path }).files)
         end)
