@@ -389,11 +389,12 @@ end
 -- ---- other hardware, formats, ranks, lengths ----
 
 -- What a change of kernels by what holds them up is: factors(kernel, most) gives by what a kernel's
--- time is multiplied, nil where it stays; ground(known) refuses.
+-- time is multiplied, nil where it stays; ground(known) refuses; also(model, part, change, most)
+-- changes more.
 local function by_bounds(made)
   local found = {} -- by part: for several replays
   made.work, made.ends = true, true
-  function made.apply(_, part, change, most)
+  function made.apply(model, part, change, most)
     local own = found[part]
     if not own then
       own = {}
@@ -410,6 +411,7 @@ local function by_bounds(made)
       end
     end
     made.rests = bounds.words(changed, own.known)
+    if made.also then made.also(model, part, change, most) end
     return count
   end
   return made
@@ -508,6 +510,10 @@ end
 local REDUCES, NUMBER_BYTES = 2, 2
 local LATENCY = { 4000, 15000 }
 
+-- An engine hands each step to a process for each GPU, and waits for what they made: ns of the CPU
+-- that vLLM 0.24 took for it, at least and at most.
+local HANDING = { 300000, 900000 }
+
 -- Tokens of a pass of a stage in the mean, and passes in an instance: as an engine's labels say, or
 -- what the run did; nil: neither is there.
 local function tokens_of(part, stage)
@@ -558,6 +564,19 @@ local function is_link(given)
 end
 
 
+-- The CPU takes that much longer for each step of an engine.
+local function hand_over(model, part, change, most)
+  if not part.found.by_engine then return end
+  for _, stage in ipairs(model.stages) do
+    local own = (stage.replayed - stage.waits) / stage.units
+    if own > 0 then
+      local factor = 1 + HANDING[most and 1 or 2] / own
+      change:cpu(part.number, ranges_of(model, part, stage.name, "whole"), factor, factor)
+    end
+  end
+end
+
+
 function makers.tp(n, given)
   if math.type(n) ~= "integer" or n < 2 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
   given = given or {}
@@ -589,8 +608,9 @@ function makers.tp(n, given)
     assumed = "each GPU reads and computes its part of every matmul; two all-reduces a layer are "
       .. (given.us and ("%g us each"):format(given.us) or "4 to 15 us each") .. " and their bytes "
       .. (given.gb_per_s and ("at %g GB/s"):format(given.gb_per_s) or "at half to all of the link")
-      .. "; all else stays, and a process for each GPU costs no CPU time (vLLM's took 0.3 to 0.9 "
-      .. "ms a step)",
+      .. "; an engine's processes take 0.3 to 0.9 ms of the CPU more a step, as vLLM's did; all "
+      .. "else stays",
+    also = hand_over,
     factor = function(kernel, most, part, list)
       if kernel.category ~= "gemm" then return nil end
       return faster(n, n)(kernel, most) + added(part, kernel, list, most)
