@@ -567,11 +567,17 @@ end
 -- The CPU takes that much longer for each step of an engine.
 local function hand_over(model, part, change, most)
   if not part.found.by_engine then return end
-  for _, stage in ipairs(model.stages) do
-    local own = (stage.replayed - stage.waits) / stage.units
-    if own > 0 then
-      local factor = 1 + HANDING[most and 1 or 2] / own
-      change:cpu(part.number, ranges_of(model, part, stage.name, "whole"), factor, factor)
+  local idle, counts, sums = model:change(), {}, {}
+  idle:scale_all(0)
+  local lengths = model:run(idle)[part.number]
+  for i, one in ipairs(part.units) do
+    counts[one.stage] = (counts[one.stage] or 0) + 1
+    sums[one.stage] = (sums[one.stage] or 0) + lengths[i]
+  end
+  for stage, sum in pairs(sums) do
+    if sum > 0 then
+      local factor = 1 + HANDING[most and 1 or 2] * counts[stage] / sum
+      change:cpu(part.number, ranges_of(model, part, stage, "whole"), factor, factor)
     end
   end
 end

@@ -388,8 +388,8 @@ end)
 
 describe("kernels by what holds them up", function()
   -- Steps of decode that the GPU limits: a matmul of 100 us, a kernel of 50, an attention that
-  -- grows by 1 us a step, and on request an all-reduce of 40.
-  local function lines(communicates)
+  -- grows by 1 us a step, and on request an all-reduce of 40; by_engine: as vLLM marks them.
+  local function lines(communicates, by_engine)
     local list, now, id = { "knows calls", "device 0 NVIDIA H100 80GB HBM3", "process 1 python",
       "thread 1 pid=1 main" }, 100000, 0
     local function line(format, ...) list[#list + 1] = format:format(...) end
@@ -406,10 +406,11 @@ describe("kernels by what holds them up", function()
         free = free + kernel[2]
       end
       line("call %d %d pid=1 thread=1 cudaStreamSynchronize", now + 1000, free)
-      line("range %d %d pid=1 thread=1 decode_step", begun, free + 500)
+      line("range %d %d pid=1 thread=1 %s", begun, free + 500,
+        by_engine and "execute_context_0(0)_generation_4(4)" or "decode_step")
       now = free + 1000
     end
-    line("range %d %d pid=1 thread=1 decode", first - 1, now + 1)
+    if not by_engine then line("range %d %d pid=1 thread=1 decode", first - 1, now + 1) end
     return table.concat(list, "\n") .. "\n"
   end
 
@@ -417,8 +418,8 @@ describe("kernels by what holds them up", function()
   local COUNTED = { ["gemm(float *)"] = { "DRAM", 90, 20 }, ["tail(float *)"] = { "latency", 5, 0 },
     ["flash_fwd_kernel(float *)"] = { "latency", 5, 0 } }
 
-  local function over_counted(counted, results, communicates)
-    local own = source.of(timeline.of(lines(communicates)), { results = results })
+  local function over_counted(counted, results, ...)
+    local own = source.of(timeline.of(lines(...)), { results = results })
     if counted then
       local frame, columns = query.rows(own.kernels), {}
       local groups = frame:group { by = { "name" }, columns = {} }
@@ -486,6 +487,13 @@ describe("kernels by what holds them up", function()
     assert.is_true(wide.low < one.gain and one.gain < wide.high)
   end)
 
+  it("wait for an engine's processes, which each step is handed to", function()
+    local one = decode_of(over_counted(nil, SHAPED, false, true), "tp(2)")
+    -- the GPU needs 138 us: what the CPU takes more, 300 to 900 us, is not hidden by it
+    near(300000, one.after, 10000)
+    assert.is_true(one.after_high > 900000 and one.low < -700000)
+  end)
+
   it("go beside others if they communicate", function()
     local one = decode_of(over_counted(nil, nil, true), "overlap(communication)")
     near(40000, one.gain)
@@ -533,12 +541,14 @@ describe("a load that was not measured", function()
   -- 2.5 ms and 0.03 for each request that decodes, of 16 ms or 5 us a token with prompts; tokens
   -- come one step later. What `count` clients see, of whom each waits for its answer, as
   -- metrics.json has it; more[n]: so many more come when n were answered; they begin `apart` ms one
-  -- after the other.
-  local function served(count, total, rounds, more, apart)
+  -- after the other; late: the front end takes up to so many ms more, by chance.
+  local function served(count, total, rounds, more, apart, late)
+    local dice = 1
     local now, free, queue, running, done, sent = 0, 0, {}, {}, {}, 0
     local held = {}
     local function send(time)
-      sent, free = sent + 1, math.max(free, time) + 0.8
+      dice = dice * 48271 % 2147483647
+      sent, free = sent + 1, math.max(free, time) + 0.8 + (late or 0) * dice / 2147483647
       queue[#queue + 1] = { sent = time, at = free + 12, left = 64 }
     end
     for i = 1, count do send((apart or 0) * (i - 1)) end
@@ -620,6 +630,15 @@ describe("a load that was not measured", function()
       within(0.1, ttft, one.ttft)
       within(0.1, tpot, one.tpot)
     end
+  end)
+
+  it("is of clients that drift apart where those that were measured did", function()
+    local list = load.requests { served(1, 600, false, { [10] = 2, [40] = 3, [80] = 6,
+      [160] = 12 }, nil, 6) }
+    local one = load.predict(list, { 16 })[1]
+    local ttft, tpot = seen(served(16, 400, false, nil, nil, 6))
+    within(0.1, ttft, one.ttft)
+    within(0.1, tpot, one.tpot)
   end)
 
   it("leaves answers of one token out of the time between tokens", function()
