@@ -57,7 +57,7 @@ local function found(results, stage, experts, products)
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
     changes = { ("grouped(experts %q)"):format(stage.name),
       #waits > 0 and ("remove(syncs(%q, \"inner\"))"):format(stage.name) or nil },
-    assumption = "the operations of one expert a layer do the work of all",
+    assumption = "in each layer the operations of one expert do the work of all",
     kernels = products.ids,
     confidence = "medium",
   }

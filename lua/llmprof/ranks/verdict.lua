@@ -64,7 +64,7 @@ local function instead_of(place)
   elseif work >= gap then
     return ("it computed %s longer before it"):format(time(work))
   end
-  return ("its GPU was idle %s longer before it: the CPU launched later"):format(
+  return ("its GPU was idle %s longer before it, because the CPU launched later"):format(
     time(gap))
 end
 

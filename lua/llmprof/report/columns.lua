@@ -208,8 +208,10 @@ table.insert(columns.summary_stages, 4, word("bar", "all of them", "of the time 
 columns.digest_stages = {
   word("label", "stage"), ms("time_ns", "time", 2),
   ms("gpu_busy_ns", "GPU busy", 2, { optional = true }),
-  percent("idle_share", "idle", { optional = true }), percent("mfu", "MFU", { optional = true }),
-  percent("mbu", "MBU", { optional = true }), word("bound", "bound", { optional = true }),
+  percent("idle_share", "idle", { optional = true }),
+  number("mfu", "MFU %", 3, { optional = true, scale = 100 }),
+  number("mbu", "MBU %", 3, { optional = true, scale = 100 }),
+  word("bound", "bound", { optional = true }),
 }
 
 columns.cpu = {

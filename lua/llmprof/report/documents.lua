@@ -141,7 +141,7 @@ local function inflation_line(results)
       end
     end
   end
-  if #said == 0 then return words.no_overhead end
+  if #said == 0 then return words.no_overhead(results) end
   return ("Profiling changed times by %s."):format(table.concat(said, ", "))
 end
 

@@ -54,7 +54,7 @@ function findings.gain(results, finding)
     finding.no_gain and why or between and (" (%s)"):format(between) or "",
     text.duration(finding.of_ns), finding.stage, is_longer and (stage.wall.count > 1
       and " from step to step" or " until its GPU work ends") or "",
-    finding.of == "plain runs" and " as it runs without the profiler" or "",
+    finding.of == "plain runs" and " without the profiler" or "",
     timed and timed.mean_ns > 0 and (", %s per %s"):format(
       text.duration(finding.gain_ns * stage.ns_per_token / timed.mean_ns),
       range_name.step(stage.name)) or "",
@@ -64,16 +64,17 @@ function findings.gain(results, finding)
 end
 
 
--- What has to be dealt with before a finding, and what it unlocks: "after 2 and 3, unlocks 4:
--- 26.80 ms"; nil without any.
+-- What has to be dealt with before a finding, and what it unlocks: "needs 2 and 3 first, needed
+-- for 4: 26.80 ms"; nil without any.
 function findings.order(results, finding)
   local said, list = {}, list_of(results)
   if finding.after then
-    said[1] = "after " .. table.concat(finding.after, ", "):gsub(", (%d+)$", " and %1")
+    said[1] = ("needs %s first"):format(table.concat(finding.after, ", "):gsub(", (%d+)$",
+      " and %1"))
   end
   for i, rank in ipairs(finding.unlocks or {}) do
     local gain = list[rank] and list[rank].gain_ns
-    said[#said + 1] = ("%s%d%s"):format(i == 1 and "unlocks " or "", rank,
+    said[#said + 1] = ("%s%d%s"):format(i == 1 and "needed for " or "", rank,
       gain and ": " .. text.duration(gain) or "")
   end
   return #said > 0 and table.concat(said, ", ") or nil
@@ -196,7 +197,7 @@ end
 -- ---- the verdict ----
 
 -- "decode takes 131.1 ms (16.4 ms per token; 179.3 ms under the profiler), of
--- which the GPU works 24.0 ms".
+-- which the GPU works 24.0 ms". Of an engine a stage is a step, behind which time passes, too.
 local function stage_time(results, stage)
   local time, profiled = overhead.time_of(results, stage)
   local details = {}
@@ -204,10 +205,12 @@ local function stage_time(results, stage)
     local tpot = overhead.latency_of(results).tpot
     local one = tpot and range_name.role(stage.name) == "decode" and tpot.first.mean_ns
       or stage.ns_per_token * time / stage.wall.mean_ns
-    details[1] = ("%s per %s"):format(words.ms(one), range_name.step(stage.name))
+    details[1] = results.engine and "TPOT " .. words.ms(one)
+      or ("%s per %s"):format(words.ms(one), range_name.step(stage.name))
   end
   if profiled then details[#details + 1] = words.ms(profiled) .. " under the profiler" end
-  return ("%s takes %s%s, of which the GPU works %s"):format(stage.name, words.ms(time),
+  return ("%s%s takes %s%s, of which the GPU works %s"):format(
+    results.engine and "a step of " or "", stage.name, words.ms(time),
     #details > 0 and (" (%s)"):format(table.concat(details, "; ")) or "",
     words.ms(stage.gpu_busy_ns))
 end

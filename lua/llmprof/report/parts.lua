@@ -211,7 +211,7 @@ function parts.trust(results)
       #integrity.checks > 0 and sections.table("integrity", integrity.checks) or nil },
     overhead and { say(("What profiling cost, against %d plain run%s:"):format(overhead.runs,
       overhead.runs == 1 and "" or "s")),
-      sections.table("overhead", rows.overhead(results)) } or say(words.no_overhead))
+      sections.table("overhead", rows.overhead(results)) } or say(words.no_overhead(results)))
 end
 
 

@@ -185,8 +185,13 @@ function words.latency(results)
 end
 
 
-words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
-  .. "the workload plain before the timeline, overhead=measure after it, too."
+-- That nothing ran without the profiler.
+function words.no_overhead(results)
+  local timeline = (results.source or {}).timeline
+  return "What profiling cost was not measured" .. (timeline and timeline.from == "files"
+    and ": a trace does not tell." or ". To fill this: overhead=before runs the workload plain "
+    .. "before the timeline, overhead=measure after it, too.")
+end
 
 
 -- ---- who, where, from what ----
@@ -311,9 +316,9 @@ local function left_out(entry)
     return ("%s of repeat %d (%s until the capture ended in it%s)"):format(entry.stage, entry.rep,
       words.ms(entry.ns), entry.rep == 2 and "; the first may hold one-time costs" or "")
   end
-  return ("%s%s of repeat %d (%s, usually %s%s)"):format(entry.step
+  return ("%s%s of repeat %d (%s%s, usually %s)"):format(entry.step
     and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),
-    words.ms(entry.usual_ns), entry.per_step and ", each step" or "")
+    entry.per_step and " a step" or "", words.ms(entry.usual_ns))
 end
 
 

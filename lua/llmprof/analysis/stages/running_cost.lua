@@ -196,8 +196,10 @@ local function per_repeat(stage)
 end
 
 
+-- A mixed step of an engine takes tokens of some sequences and makes those of others: no number
+-- of them is what its time is for.
 local function stage_row(stage, ns, money, list)
-  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens or nil
+  local tokens = stage.name ~= "mixed" and stage.tokens and stage.tokens > 0 and stage.tokens or nil
   local joules, idle = nil, nil
   if list then joules, idle = energy_of(list, stage) end
   return { stage = stage.name, time_ns = ns, tokens = tokens,

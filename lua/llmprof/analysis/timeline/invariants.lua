@@ -450,7 +450,7 @@ end
 
 function invariants.work(state)
   local found = state.found
-  if not found or found.whole or found.inferred then return nil end
+  if not found or found.whole or found.inferred or state.ops == 0 then return nil end
   local sums = { short = 0, all = 0, said = {} }
   local list, order = by_stage(found.instances)
   for _, stage in ipairs(order) do add_stage(sums, state, stage, list[stage]) end

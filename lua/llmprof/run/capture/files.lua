@@ -248,6 +248,13 @@ local function print_page(ctx, report)
 end
 
 
+files.remedies = { counters = "a raw page of ncu (.csv) next to the trace",
+  operators = "operators.json or a trace of torch.profiler next to the trace",
+  ["the model's cost"] = "--model names a config.json, or a model of conf/model",
+  ["the workload's own numbers"] = "metrics.json, or what a load generator wrote, next to the "
+    .. "trace" }
+
+
 function files.counters(ctx)
   local used = given(ctx)
   local page = used.files[layout.counters]

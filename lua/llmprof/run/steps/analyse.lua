@@ -300,6 +300,14 @@ local function given_of(ctx)
 end
 
 
+-- Of a trace that somebody hands over, what would fill a lack.
+local function add_remedies(ctx, missing)
+  for _, lack in ipairs(ctx.state.capture.remedies and missing or {}) do
+    lack.how = ctx.state.capture.remedies[lack.what] or lack.how
+  end
+end
+
+
 -- The events for the page, or no file where there are none ("").
 local function write_events(ctx, bytes)
   if bytes ~= "" then return ctx.run:write(layout.events, bytes) end
@@ -342,6 +350,7 @@ function step.run(ctx)
   local pool <close> = process_pool.begin(given.beside and { { work } } or {})
   results.advice = advice.examine(results, advise_of(ctx), replayer_of(ctx, given, results))
   local ok, packed = pool:take(1)
+  add_remedies(ctx, results.missing)
   write_events(ctx, ok and packed or work())
   ctx.state.results = results_file.write(ctx.run, results)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",

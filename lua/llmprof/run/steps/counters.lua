@@ -79,7 +79,7 @@ local function note(joined, plan)
     if joined.by_correlation then
       notes[1] = ("%s, %d by correlation id"):format(notes[1], joined.by_correlation)
     end
-    if joined.elsewhere then
+    if (joined.elsewhere or 0) >= 0.005 then
       notes[1] = notes[1] .. (", %.0f %% more in another stage"):format(joined.elsewhere * 100)
     end
     notes[1] = notes[1] .. words.lacking(joined.lacking)

@@ -21,7 +21,7 @@ decode computes its experts one by one (decode, confidence medium)
 - 60 experts run per step in 10 layers, 3 operations each (timeline, model.architecture)
 try: a grouped matmul over all experts (torch._grouped_mm, a fused MoE kernel), with the choice of experts left on the GPU
 change: grouped(experts "decode")
-if the operations of one expert a layer do the work of all
+if in each layer the operations of one expert do the work of all
 kernels: 5
 ]], said(shape))
   end)

@@ -87,7 +87,7 @@ describe("a gain", function()
   end)
 
   it("says when it is of plain time, and when it stays hidden", function()
-    assert.equal("3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs "
+    assert.equal("3.00 ms of 100.00 ms per decode without the profiler, 300.00 µs "
       .. "per token, if they reach the peak; it comes back only once decode no longer waits for "
       .. "its launches", findings.gain(results {}, occupancy))
   end)
@@ -143,9 +143,9 @@ Gains of one stage share its time: they do not add up. Finding 3 is in report.md
     local second = setmetatable({ after = { 1 } }, { __index = launch_bound })
     local third = setmetatable({ after = { 1, 2 }, unlocks = { 1 } }, { __index = warm_up })
     local text = brief(results { first, second, third }, 3)
-    assert.truthy(text:find("Try (unlocks 2: 80.00 ms, 3): torch.compile", 1, true))
-    assert.truthy(text:find("Try (after 1): run it", 1, true))
-    assert.truthy(text:find("Try (after 1 and 2, unlocks 1: 20.00 ms): warm up", 1, true))
+    assert.truthy(text:find("Try (needed for 2: 80.00 ms, 3): torch.compile", 1, true))
+    assert.truthy(text:find("Try (needs 1 first): run it", 1, true))
+    assert.truthy(text:find("Try (needs 1 and 2 first, needed for 1: 20.00 ms): warm up", 1, true))
   end)
 
   it("has everything in the report, escaped", function()
@@ -170,7 +170,7 @@ Gain: 80.00 ms (70.00 ms to 90.00 ms) of 100.00 ms per decode, 8.00 ms per token
 
 Try: split-K.
 
-Gain: 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs per token, if they reach the peak; it comes back only once decode no longer waits for its launches. Confidence: low. Rule: `low_occupancy`.
+Gain: 3.00 ms of 100.00 ms per decode without the profiler, 300.00 µs per token, if they reach the peak; it comes back only once decode no longer waits for its launches. Confidence: low. Rule: `low_occupancy`.
 ]], full(results { launch_bound, occupancy }))
   end)
 
