@@ -945,7 +945,7 @@ columns.sweep_runs = {
   number("tokens_per_s", "tokens/s", 2, "of all sequences"),
   number("cost", "cost of 1M tokens", 2, "output tokens",
     { optional = true, unit = "price.currency" }),
-  word("currency", "currency", { optional = true }),
+  word("currency", "currency", "what the cost is in", { optional = true }),
   number("energy", "J/token", 3, "of an output token, under the profiler", { optional = true }),
   number("mfu", "MFU %", 3, "of the whole run, or of the stage", { scale = 100 }),
   word("basis", "times", "plain or profiled"),
