@@ -254,10 +254,7 @@ end
 -- ---- kernels ----
 
 local function found_in(name, patterns)
-  for _, pattern in ipairs(patterns) do
-    if name:find(pattern) then return true end
-  end
-  return false
+  return lists.any(patterns, function(pattern) return name:find(pattern) end)
 end
 
 
@@ -318,10 +315,9 @@ end
 
 -- Was this counter measured for any kernel?
 function evidence.has_counter(results, name)
-  for _, kernel in ipairs(results.kernels) do
-    if kernel.counters and kernel.counters[name] then return true end
-  end
-  return false
+  return lists.any(results.kernels, function(kernel)
+    return kernel.counters and kernel.counters[name]
+  end)
 end
 
 
@@ -455,8 +451,7 @@ end
 -- ---- changes, in the words of `llmprof whatif` ----
 
 local function quoted(values)
-  local said = {}
-  for i, value in ipairs(values) do said[i] = ("%q"):format(value) end
+  local said = lists.map(values, function(value) return ("%q"):format(value) end)
   return #said == 1 and said[1] or "{ " .. table.concat(said, ", ") .. " }"
 end
 
@@ -492,9 +487,7 @@ end
 
 -- What each of them gives back in an instance, together.
 local function saved_by(group, stage, saved)
-  local sum = 0
-  for _, kernel in ipairs(group.list) do sum = sum + saved(kernel) / stage.wall.count end
-  return sum
+  return lists.sum(group.list, function(kernel) return saved(kernel) / stage.wall.count end)
 end
 
 

@@ -556,9 +556,7 @@ end
 
 
 local function all_rules()
-  local rules = {}
-  for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
-  return rules
+  return lists.map(advice.names(), function(name) return require("llmprof.advice." .. name) end)
 end
 
 

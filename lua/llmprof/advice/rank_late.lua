@@ -35,8 +35,7 @@ end
 
 
 local function lateness(made)
-  local waiting = 0
-  for _, own in ipairs(made.ranks) do waiting = waiting + own.waiting_ns / #made.ranks end
+  local waiting = lists.sum(made.ranks, function(own) return own.waiting_ns / #made.ranks end)
   return evidence.note(evidence.TIMELINE, "ranks wait %s of a step in its collectives on average, "
     .. "%s of that for rank %d, which comes %s after the next to last", evidence.time(waiting),
     evidence.percent(made.share), made.rank, evidence.time(made.late_ns))

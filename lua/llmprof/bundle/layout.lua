@@ -3,6 +3,7 @@
 -- what they hold.
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 
 local layout = {
   manifest = "manifest.json",
@@ -86,10 +87,9 @@ function layout.stage_of_stacks(name) return name:match "([^/]+)%.folded$" end
 
 -- Files of collapsed stacks below a folder, sorted.
 function layout.stacks_in(folder)
-  local list = {}
-  for _, name in ipairs(fs.list(folder .. "/" .. layout.stacks) or {}) do
-    if layout.stage_of_stacks(name) then list[#list + 1] = layout.stacks .. "/" .. name end
-  end
+  local list = lists.map(fs.list(folder .. "/" .. layout.stacks) or {}, function(name)
+    return layout.stage_of_stacks(name) and layout.stacks .. "/" .. name or nil
+  end)
   table.sort(list)
   return list
 end
@@ -130,10 +130,7 @@ end
 -- Names below a folder that are only known by looking: the files of ranks, and what
 -- tools made, or will write over.
 local function found_names(folder)
-  local names = {}
-  for _, name in ipairs(files.list(folder)) do
-    if layout.is_rank(name) then names[#names + 1] = name end
-  end
+  local names = lists.filtered(files.list(folder), layout.is_rank)
   for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder,
     layout.stacks } do
     for _, name in ipairs(files.list(folder .. "/" .. inside)) do

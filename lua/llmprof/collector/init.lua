@@ -80,10 +80,9 @@ function collector.gather(folder, target)
   fs.remove(part) -- the recorded program may have put a link there
   local out, message = io.open(part, "wb")
   if not out then errors.raise("failed", message) end
-  local count = 0
-  for _, name in ipairs(names) do
-    if append(out, folder .. "/" .. name) then count = count + 1 end
-  end
+  local count = lists.sum(names, function(name)
+    return append(out, folder .. "/" .. name) and 1 or 0
+  end)
   if count > 0 then errors.check(out:write(block)) end
   local closed, why = out:close()
   if not closed then errors.raise("failed", why) end

@@ -108,8 +108,7 @@ end
 function baselines.must_find(name, root)
   local path = baselines.find(name, root)
   if path then return path end
-  local names = {}
-  for i, entry in ipairs(baselines.list(root)) do names[i] = entry.name end
+  local names = lists.map(baselines.list(root), "name")
   errors.raise("usage", ("no baseline '%s' in %s%s"):format(name, folder_of(root),
     nearest.suggestion(name, names)), { hint = "llmprof baseline list shows them" })
 end

@@ -23,11 +23,9 @@ local kernels = {}
 
 -- Stages as a recipe would declare them, from results.
 local function declared_of(results)
-  local declared = {}
-  for i, stage in ipairs(results.stages) do
-    declared[i] = { name = stage.name, parent = stage.parent }
-  end
-  return declared
+  return lists.map(results.stages, function(stage)
+    return { name = stage.name, parent = stage.parent }
+  end)
 end
 
 
@@ -295,11 +293,7 @@ end
 
 
 local function without(list, other)
-  local left = {}
-  for _, entry in ipairs(list) do
-    if not other[entry.key] then left[#left + 1] = entry end
-  end
-  return left
+  return lists.filtered(list, function(entry) return not other[entry.key] end)
 end
 
 

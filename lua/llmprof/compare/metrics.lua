@@ -163,8 +163,7 @@ end
 
 
 local function profiled(side, metric)
-  local groups = {}
-  for _, run in ipairs(side.runs) do groups[#groups + 1] = of_one_run(run, metric) end
+  local groups = lists.map(side.runs, function(run) return of_one_run(run, metric) end)
   return #groups > 0 and groups or nil
 end
 
@@ -261,8 +260,7 @@ local function absent(metric, side)
   local first = side.runs[1]
   local stage = metric.stage and metrics.stage(first, metric.stage)
   if metric.stage and not stage then
-    local names = {}
-    for i, known in ipairs(first.results.stages) do names[i] = known.name end
+    local names = lists.map(first.results.stages, "name")
     return ("%s has no stage '%s'%s"):format(side.name, metric.stage,
       nearest.suggestion(metric.stage, names))
   end

@@ -33,11 +33,7 @@ end
 
 
 local function notable(rows)
-  local list = {}
-  for _, row in ipairs(rows) do
-    if row.share and row.share >= NOTABLE then list[#list + 1] = row end
-  end
-  return list
+  return lists.filtered(rows, function(row) return row.share and row.share >= NOTABLE end)
 end
 
 
@@ -117,11 +113,7 @@ end
 
 -- Stages without a parent, and the rest of the times.
 local function top_rows(rows)
-  local list = {}
-  for _, row in ipairs(rows) do
-    if row.label:sub(1, #"·") ~= "·" then list[#list + 1] = row end
-  end
-  return list
+  return lists.filtered(rows, function(row) return row.label:sub(1, #"·") ~= "·" end)
 end
 
 

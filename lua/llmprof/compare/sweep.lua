@@ -132,16 +132,14 @@ end
 
 
 local function stage_rows(entry, opened)
-  local rows = {}
-  for _, stage in ipairs(opened.results.stages) do
+  return lists.map(opened.results.stages, function(stage)
     local ms, basis = metrics.value(metrics.parse(stage.name .. ".ms"), opened)
     local _, idle = overhead.idle_of(opened.results, stage)
-    rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name,
+    return { label = entry.label, short = entry.short, stage = stage.name,
       parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
       idle_share = idle, kernels = stage.kernels, launches = stage.launches,
       mfu = mfu_of(stage) }
-  end
-  return rows
+  end)
 end
 
 
@@ -368,11 +366,10 @@ end
 -- "batch-4_preset-light-1a2b3c4d": what is swept, for people, and a hash of
 -- everything that was set.
 local function name_of(settings, words)
-  local pieces = {}
-  for i, setting in ipairs(settings) do
+  local pieces = lists.map(settings, function(setting)
     local value = setting.value:gsub("[^%w.]+", "-"):gsub("^%-", ""):gsub("%-$", "")
-    pieces[i] = ("%s-%s"):format(setting.key:match "[^.]+$", value)
-  end
+    return ("%s-%s"):format(setting.key:match "[^.]+$", value)
+  end)
   local hash = digest.sha256(table.concat(words, "\0")):sub(1, 4)
     :gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
   return ("%s-%s"):format(table.concat(pieces, "_"):sub(1, MOST_NAME), hash)

@@ -140,9 +140,7 @@ end
 
 
 local function count_of(groups)
-  local count = 0
-  for _, group in ipairs(groups) do count = count + #group end
-  return count
+  return lists.sum(groups, function(group) return #group end)
 end
 
 
@@ -343,10 +341,7 @@ end
 -- Holm's correction for many tests at once: every row with a p gets holm_p, its adjusted p. A
 -- row that is significant alone but not after that gets the verdict "can't tell".
 function verdict.correct(rows)
-  local tested = {}
-  for _, row in ipairs(rows) do
-    if row.p then tested[#tested + 1] = row end
-  end
+  local tested = lists.filtered(rows, "p")
   table.sort(tested, lists.by "p")
   local least = 0
   for i, row in ipairs(tested) do
@@ -365,8 +360,7 @@ end
 function verdict.by_change(rows, ...)
   local function size(row) return math.abs(row.difference_ns) end
   table.sort(rows, lists.by(function(row) return -size(row) end, ...))
-  local all = 0
-  for _, row in ipairs(rows) do all = all + size(row) end
+  local all = lists.sum(rows, size)
   for _, row in ipairs(rows) do row.share = all > 0 and size(row) / all or nil end
   return rows
 end

@@ -33,11 +33,9 @@ local engines = {}
 
 -- All engines, by name.
 function engines.all()
-  local list = {}
-  for i, name in ipairs(files.module_names "engines") do
-    list[i] = require("llmprof.engines." .. name)
-  end
-  return list
+  return lists.map(files.module_names "engines", function(name)
+    return require("llmprof.engines." .. name)
+  end)
 end
 
 
@@ -71,10 +69,7 @@ end
 
 
 local function is_marked(engine, tag)
-  for _, pattern in ipairs(engine.marks or {}) do
-    if tag:find(pattern) then return true end
-  end
-  return false
+  return lists.any(engine.marks or {}, function(pattern) return tag:find(pattern) end)
 end
 
 
@@ -96,11 +91,7 @@ end
 -- Those that may be an engine's: no operators, each of whose ranges may have a tag of
 -- its own ("aten::mm, op_id = 12").
 local function of_engines(tags)
-  local list = {}
-  for _, tag in ipairs(tags) do
-    if not tag:find "^[%a_][%w_]*::" then list[#list + 1] = tag end
-  end
-  return list
+  return lists.filtered(tags, function(tag) return not tag:find "^[%a_][%w_]*::" end)
 end
 
 

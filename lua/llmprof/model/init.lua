@@ -139,8 +139,7 @@ end
 -- decoded token is multiplied with, absent without a decoder.
 function model.parameters(arch)
   local own = arch.decoder and decoder.parameters(arch.decoder)
-  local encoders = 0
-  for _, part in ipairs(arch.encoders) do encoders = encoders + encoder.parameters(part) end
+  local encoders = lists.sum(arch.encoders, encoder.parameters)
   return { total = (own and own.total or 0) + encoders + arch.extra_parameters,
     active = own and own.active, decoder = own and own.total, encoders = encoders }
 end
@@ -190,10 +189,9 @@ end
 
 -- One encoder, by name, over images: list of { count, size (pixels a side) }.
 function model.encode(arch, name, images)
-  local counted = {}
-  for i, image in ipairs(images) do
-    counted[i] = { count = count(image, "count", 1), size = count(image, "size", 1) }
-  end
+  local counted = lists.map(images, function(image)
+    return { count = count(image, "count", 1), size = count(image, "size", 1) }
+  end)
   local sum, part = cost.new(arch.formats), lists.find(arch.encoders, "name", name)
   if not part then
     errors.raise("usage", ("%s: it describes no encoder '%s'"):format(arch.source, name))

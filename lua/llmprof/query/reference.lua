@@ -36,10 +36,7 @@ local function scalar_text(rule)
   if rule.enum then return "`" .. table.concat(rule.enum, "`, `") .. "`" end
   if rule.const ~= nil then return ("`%s`"):format(rule.const) end
   if type(rule.type) ~= "table" then return rule.type or "any" end
-  local kinds = {}
-  for _, kind in ipairs(rule.type) do
-    if kind ~= "null" then kinds[#kinds + 1] = kind end
-  end
+  local kinds = lists.filtered(rule.type, function(kind) return kind ~= "null" end)
   return table.concat(kinds, " or ")
 end
 
@@ -265,10 +262,9 @@ end
 local function module_page(name, module)
   local about = prose(module.about):gsub("^%l", string.upper)
   local out = { ("# llmprof.%s\n\n%s\n"):format(name, about) }
-  local lines = {}
-  for _, entry in ipairs(module.entries) do
-    lines[#lines + 1] = table.concat(entry.text, "\n    "):gsub("\n +\n", "\n\n")
-  end
+  local lines = lists.map(module.entries, function(entry)
+    return table.concat(entry.text, "\n    "):gsub("\n +\n", "\n\n")
+  end)
   if #lines > 0 then out[2] = ("```\n%s\n```\n"):format(table.concat(lines, "\n")) end
   return table.concat(out, "\n")
 end

@@ -335,13 +335,12 @@ end
 
 -- The values of a column whose rows ran longest: list of { label, set, time }.
 local function parts_of(rows, by)
-  local list = {}
-  for _, value in ipairs(check(rows:group { by = { by }, columns = {} }):values(by)) do
+  local list = lists.map(check(rows:group { by = { by }, columns = {} }):values(by), function(value)
     local set = check(rows:where { [by] = { value } }):union()
     local first, last = set:span()
-    list[#list + 1] = { label = value and tostring(value) or "(none)", set = set,
+    return { label = value and tostring(value) or "(none)", set = set,
       time = first and set:covered(first, last) or 0 }
-  end
+  end)
   table.sort(list, lists.by("-time", "label"))
   return list
 end

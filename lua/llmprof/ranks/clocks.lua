@@ -1,6 +1,7 @@
 -- The clocks of several files put on one: the session's UTC first, then offset and
 -- drift from the ends of the collectives that two ranks share.
 local collectives = require "llmprof.collectives"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 
 local clocks = {}
@@ -68,10 +69,7 @@ local function finder(frame)
   local known = {}
   return function(key, rank)
     if not known[key] then
-      local ranks = {}
-      for _, group in ipairs(frame:where({ key = key }):group { by = { "world" } }) do
-        ranks[#ranks + 1] = group.world
-      end
+      local ranks = lists.map(frame:where({ key = key }):group { by = { "world" } }, "world")
       table.sort(ranks)
       known[key] = by_rank(frame, key, ranks)
     end

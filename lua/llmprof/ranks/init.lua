@@ -79,8 +79,7 @@ end
 
 -- Inferred steps of start-up that are left out, of all parts; nil without.
 local function startup_of(parts)
-  local sum = 0
-  for _, part in ipairs(parts) do sum = sum + (part.about.startup_steps or 0) end
+  local sum = lists.sum(parts, function(part) return part.about.startup_steps or 0 end)
   return sum > 0 and sum or nil
 end
 

@@ -61,8 +61,7 @@ end
 
 
 local function sorted(made, name)
-  local order = {}
-  for i, column in ipairs(ORDER[name]) do order[i] = { column } end
+  local order = lists.map(ORDER[name], function(column) return { column } end)
   return errors.check(pack.join({ made }):sort(order))
 end
 

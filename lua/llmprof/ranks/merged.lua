@@ -110,10 +110,9 @@ local function by_utc(parts)
     local epoch = part.about.epoch
     if epoch and (not first or epoch < first) then first = epoch end
   end
-  local list = {}
-  for i, part in ipairs(parts) do
-    list[i] = { offset = part.about.epoch and first - part.about.epoch or 0, at = 0, drift = 0 }
-  end
+  local list = lists.map(parts, function(part)
+    return { offset = part.about.epoch and first - part.about.epoch or 0, at = 0, drift = 0 }
+  end)
   return list, first
 end
 
@@ -147,12 +146,10 @@ end
 -- The parts without the sends and receives of their collectives, which are two ranks' own;
 -- these beside them as `p2p`.
 local function apart(parts)
-  local list = {}
-  for i, part in ipairs(parts) do
-    list[i] = setmetatable({ collectives = part.collectives:where { p2p = 0 },
+  return lists.map(parts, function(part)
+    return setmetatable({ collectives = part.collectives:where { p2p = 0 },
       p2p = part.collectives:where { p2p = 1 } }, { __index = part })
-  end
-  return list
+  end)
 end
 
 

@@ -208,8 +208,7 @@ end
 
 
 local function mean(list, key)
-  local sum = 0
-  for _, entry in ipairs(list) do sum = sum + entry[key] end
+  local sum = lists.sum(list, function(entry) return entry[key] end)
   return sum / #list
 end
 

@@ -255,8 +255,7 @@ local function attributable(list, single, by_order)
     return "as many tokens were prefilled as were sent, so the order of the requests tells the "
       .. "prefill of each"
   end
-  local count = 0
-  for _, one in ipairs(single) do count = count + (one.prefill_step and 1 or 0) end
+  local count = lists.sum(single, function(one) return one.prefill_step and 1 or 0 end)
   return ("%d of %d requests have one step that can have prefilled them; of the others it is not "
     .. "attributable"):format(count, #single)
 end

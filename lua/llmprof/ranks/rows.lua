@@ -11,9 +11,7 @@ function rows.has(frame, name) return lists.find(frame:columns(), "name", name) 
 
 -- The names of a frame's columns; those among some that it has, in the order of these.
 function rows.names(frame)
-  local names = {}
-  for i, column in ipairs(frame:columns()) do names[i] = column.name end
-  return names
+  return lists.map(frame:columns(), "name")
 end
 
 function rows.among(frame, names)

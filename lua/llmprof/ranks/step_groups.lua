@@ -65,8 +65,7 @@ end
 
 
 local function key_of(group, by)
-  local parts = {}
-  for i, name in ipairs(by) do parts[i] = tostring(group[name]) end
+  local parts = lists.map(by, function(name) return tostring(group[name]) end)
   return table.concat(parts, "/")
 end
 

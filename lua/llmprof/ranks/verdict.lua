@@ -285,9 +285,7 @@ end
 
 
 local function sum_of(list, field)
-  local sum = 0
-  for _, own in ipairs(list) do sum = sum + own[field] end
-  return sum
+  return lists.sum(list, function(own) return own[field] end)
 end
 
 

@@ -324,9 +324,7 @@ local function overrides_of(declared, words, try)
     return without_main(key and { action = entry.action, key = key, text = text,
       word = entry.word } or entry)
   end
-  local list = {}
-  for _, word in ipairs(words) do list[#list + 1] = try(read, word) end
-  return list
+  return lists.map(words, function(word) return try(read, word) end)
 end
 
 

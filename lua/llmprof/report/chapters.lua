@@ -258,9 +258,7 @@ end
 
 -- All of them, by their names in the order above.
 function chapters.names()
-  local names = {}
-  for i, chapter in ipairs(list) do names[i] = chapter.name end
-  return names
+  return lists.map(list, "name")
 end
 
 
@@ -408,8 +406,7 @@ end
 -- Sections of a layout that are there: a list of { name, title, content, summary (what it comes
 -- to in a few words, or nil) }. make(results, entry): what ours say; of the view's otherwise.
 function chapters.laid_out(results, entries, view, make)
-  local made = {}
-  for _, entry in ipairs(entries) do
+  return lists.map(entries, function(entry)
     local content
     if entry.title then
       content = own_blocks(results, entry, view.rows)
@@ -419,11 +416,10 @@ function chapters.laid_out(results, entries, view, make)
       content = content and fitted(content, entry, make ~= nil)
     end
     local summary = summaries[entry.name]
-    made[#made + 1] = content and #content > 0 and { name = entry.name, content = content,
+    return content and #content > 0 and { name = entry.name, content = content,
       title = entry.title or by_name[entry.name].title,
       summary = not entry.title and summary and summary(results) or nil } or nil
-  end
-  return made
+  end)
 end
 
 

@@ -142,11 +142,7 @@ end
 -- Stages in their order, `most` of them: those inside of others are left out first.
 local function chosen_stages(results, most)
   if #results.stages <= most then return results.stages end
-  local list = {}
-  for _, one in ipairs(results.stages) do
-    if not one.parent then list[#list + 1] = one end
-  end
-  return list
+  return lists.filtered(results.stages, function(one) return not one.parent end)
 end
 
 
@@ -217,11 +213,7 @@ end
 
 -- Of what the autotuner tried, say, no time is kept.
 local function timed(stages)
-  local list = {}
-  for _, one in ipairs(stages) do
-    if one.time_ns ~= json.null then list[#list + 1] = one end
-  end
-  return list
+  return lists.filtered(stages, function(one) return one.time_ns ~= json.null end)
 end
 
 

@@ -34,11 +34,9 @@ end
 
 -- Sections under their titles. entries, here and below: of chapters.layout.
 local function under_titles(list)
-  local made = {}
-  for i, chapter in ipairs(list) do
-    made[i] = { blocks.heading { level = 2, title = chapter.title }, chapter.content }
-  end
-  return made
+  return lists.map(list, function(chapter)
+    return { blocks.heading { level = 2, title = chapter.title }, chapter.content }
+  end)
 end
 
 
@@ -304,10 +302,9 @@ local NO_CHARTS = "llmprof was built without Chart.js: charts are left out, all 
 
 
 local function navigation(list)
-  local links = {}
-  for i, chapter in ipairs(list) do
-    links[i] = ('<a href="#%s">%s</a>'):format(chapter.name, text.html(chapter.title))
-  end
+  local links = lists.map(list, function(chapter)
+    return ('<a href="#%s">%s</a>'):format(chapter.name, text.html(chapter.title))
+  end)
   return ("<nav>%s</nav>\n"):format(table.concat(links, "\n"))
 end
 

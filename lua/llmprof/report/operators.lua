@@ -52,13 +52,12 @@ end
 
 -- What allocators gave out on each device at most; nil where they told nothing.
 local function memory(operators)
-  local said = {}
-  for _, one in ipairs(operators.memory or {}) do
-    said[#said + 1] = ("%s at most %s%s (%s)"):format(
+  local said = lists.map(operators.memory or {}, function(one)
+    return ("%s at most %s%s (%s)"):format(
       one.device and "GPU " .. one.device or "the host", text.bytes(one.allocated_bytes or 0),
       (one.reserved_bytes or 0) > 0 and " of " .. text.bytes(one.reserved_bytes) .. " reserved"
         or "", text.count(one.events) .. (one.events == 1 and " event" or " events"))
-  end
+  end)
   return #said > 0 and blocks.note(("Memory that PyTorch's allocators had given out: %s."):format(
     table.concat(said, "; "))) or nil
 end

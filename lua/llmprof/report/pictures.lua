@@ -97,10 +97,9 @@ end
 
 -- The layers of a decode step; nil without.
 function pictures.layers(results)
-  local values = {}
-  for i, row in ipairs(results.layers and results.layers.rows or {}) do
-    values[i] = { whole = row.mean_ns }
-  end
+  local values = lists.map(results.layers and results.layers.rows or {}, function(row)
+    return { whole = row.mean_ns }
+  end)
   return #values > 1 and blocks.multiples { what = "layer", panels = { panel("decode", values,
     "layer") }, label = "Layers of a decode step in their order: how long each took" } or nil
 end
@@ -122,8 +121,7 @@ end
 
 -- The bars of a panel as text.
 function pictures.line(block, made)
-  local values = {}
-  for i, bar in ipairs(made.bars) do values[i] = bar.whole end
+  local values = lists.map(made.bars, "whole")
   return pictures.spark(values, 0, pictures.scale_of(block, made))
 end
 

@@ -198,8 +198,7 @@ local AHEAD = 0.05
 
 -- Stages, but for those of which nothing counts, such as what an autotuner tried.
 function rows.stages(results)
-  local list = {}
-  for _, stage in ipairs(lists.filtered(results.stages, has_figures)) do
+  return lists.map(lists.filtered(results.stages, has_figures), function(stage)
     local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
       { __index = stage })
     for key, value in pairs(stage.wall or stage.own or {}) do row[key] = value end
@@ -208,9 +207,8 @@ function rows.stages(results)
     local wall, host = stage.wall and stage.wall.mean_ns, stage.host_ns
     row.cpu_ns = wall and host and math.abs(wall - host) > AHEAD * wall and host or nil
     if stage.parent then row.bound = nil end
-    list[#list + 1] = row
-  end
-  return list
+    return row
+  end)
 end
 
 
@@ -311,11 +309,10 @@ end
 -- Lines, each with what it launched most.
 function rows.lines(results)
   return rows.with(results.lines and results.lines.rows or {}, function(row)
-    local said = {}
-    for k, kernel in ipairs(row.names) do
-      said[k] = kernel.calls > 1 and ("%s x %s"):format(text.count(kernel.calls), kernel.name)
+    local said = lists.map(row.names, function(kernel)
+      return kernel.calls > 1 and ("%s x %s"):format(text.count(kernel.calls), kernel.name)
         or kernel.name
-    end
+    end)
     return { launched = table.concat(said, ", ") }
   end)
 end

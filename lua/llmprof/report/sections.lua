@@ -242,9 +242,7 @@ local list = {
       return { kv_percent = look.kv_use and 100 * look.kv_use }
     end) },
   { "left_out", "Left out of ranks", rows = function(results)
-    local made = {}
-    for i, line in ipairs(list_at(results, "ranks.left_out")) do made[i] = { text = line } end
-    return made
+    return lists.map(list_at(results, "ranks.left_out"), function(line) return { text = line } end)
   end },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
@@ -323,8 +321,7 @@ function sections.known(name) return by_name[name] ~= nil end
 -- A section by its name; an unknown one is an error.
 function sections.find(name)
   if by_name[name] then return by_name[name] end
-  local known = {}
-  for i, entry in ipairs(list) do known[i] = entry.name end
+  local known = lists.map(list, "name")
   errors.raise("usage", ("no section '%s'%s"):format(name, keys.suggestion(name, known)),
     { hint = "llmprof show RUN lists the sections" })
 end

@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local counter_plan = require "llmprof.analysis.counters.plan"
 local hardware = require "llmprof.model.hardware"
@@ -628,10 +629,9 @@ function words.roofs(results)
     local key, name, unit = table.unpack(roof)
     said[i] = ("%s: %s."):format(name, roofs[key] and peak(roofs[key], unit, 1) or "not known")
   end
-  local formats = {}
-  for i, ceiling in ipairs(roofs.tensors or {}) do
-    formats[i] = ("%s %s"):format(ceiling.format, text.number(ceiling.per_s / 1e12, 1, ","))
-  end
+  local formats = lists.map(roofs.tensors or {}, function(ceiling)
+    return ("%s %s"):format(ceiling.format, text.number(ceiling.per_s / 1e12, 1, ","))
+  end)
   if #formats > 0 then
     said[#said + 1] = ("Tensor cores by format, at the clock that was held where it is known: %s "
       .. "TFLOP/s."):format(table.concat(formats, ", "))
@@ -719,11 +719,10 @@ words.ranges = "Each row is all that ran in a range, idle time included, while i
 
 -- "long scoreboard 61 % (memory loads), wait 20 % (a fixed latency)".
 function words.stalls(list)
-  local pieces = {}
-  for i, stall in ipairs(list or {}) do
+  local pieces = lists.map(list or {}, function(stall)
     local reason = stall.reason:gsub("_", " ")
-    pieces[i] = ("%s %.0f %% (%s)"):format(reason, 100 * stall.share, stall.waits_for)
-  end
+    return ("%s %.0f %% (%s)"):format(reason, 100 * stall.share, stall.waits_for)
+  end)
   return #pieces > 0 and table.concat(pieces, ", ") or nil
 end
 

@@ -4,6 +4,7 @@ local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local model = require "llmprof.model"
 local sys = require "llmprof.sys"
 local vendor_tools = require "llmprof.nvidia.tools"
@@ -82,10 +83,7 @@ end
 -- ---- the machine ----
 
 local function any(list, is)
-  for _, item in ipairs(list) do
-    if is(item) then return true end
-  end
-  return false
+  return lists.any(list, is)
 end
 
 

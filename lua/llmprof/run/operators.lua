@@ -121,10 +121,9 @@ end
 
 
 local function any_shape(shapes)
-  for _, shape in ipairs(type(shapes) == "table" and shapes or {}) do
-    if type(shape) == "table" and #shape > 0 then return true end
-  end
-  return false
+  return lists.any(type(shapes) == "table" and shapes or {}, function(shape)
+    return type(shape) == "table" and #shape > 0
+  end)
 end
 
 
@@ -322,10 +321,7 @@ end
 
 
 local function is_trace(name)
-  for _, ending in ipairs(trace_endings) do
-    if name:sub(-#ending) == ending then return true end
-  end
-  return false
+  return lists.any(trace_endings, function(ending) return name:sub(-#ending) == ending end)
 end
 
 

@@ -152,11 +152,9 @@ local INPUTS = { missing = true }
 
 -- The steps, in order.
 function pipeline.load()
-  local list = {}
-  for i, name in ipairs(pipeline.steps) do
-    list[i] = require("llmprof.run.steps." .. (FILES[name] or name))
-  end
-  return list
+  return lists.map(pipeline.steps, function(name)
+    return require("llmprof.run.steps." .. (FILES[name] or name))
+  end)
 end
 
 
@@ -197,10 +195,9 @@ local function is_behind(ctx, step)
   for _, name in ipairs(step.requires or {}) do
     if ctx.redone[name] then return true end
   end
-  for _, giver in ipairs(dataflow.sources(step, ctx.givers)) do
-    if ctx.redone[giver.name] then return true end
-  end
-  return false
+  return lists.any(dataflow.sources(step, ctx.givers), function(giver)
+    return ctx.redone[giver.name]
+  end)
 end
 
 

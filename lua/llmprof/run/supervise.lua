@@ -32,11 +32,10 @@ local function seconds() return sys.monotonic() / 1e9 end
 
 -- Bytes and time of change of the files in a folder, as one text.
 local function state_of(folder)
-  local parts = {}
-  for i, name in ipairs(folder and fs.list(folder) or {}) do
+  local parts = lists.map(folder and fs.list(folder) or {}, function(name)
     local info = fs.stat(folder .. "/" .. name)
-    parts[i] = info and ("%s %d %d"):format(name, info.size, info.mtime_ns) or ""
-  end
+    return info and ("%s %d %d"):format(name, info.size, info.mtime_ns) or ""
+  end)
   return table.concat(parts, "\n")
 end
 
@@ -227,10 +226,9 @@ end
 
 -- How the GPUs are doing now, in one line; nil before the first sample.
 function supervise.gpus_now(watch)
-  local samples = {}
-  for _, index in ipairs(sorted_keys(watch.latest)) do
-    samples[#samples + 1] = watch.latest[index]
-  end
+  local samples = lists.map(sorted_keys(watch.latest), function(index)
+    return watch.latest[index]
+  end)
   return #samples > 0 and table.concat(supervise.describe_gpus(samples), "; ") or nil
 end
 

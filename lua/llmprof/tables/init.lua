@@ -17,6 +17,7 @@ local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local markdown = require "llmprof.markdown"
 local out = require "llmprof.io.output"
 local sheet = require "llmprof.sheet"
@@ -123,11 +124,10 @@ end
 
 
 local function to_markdown(columns, rows, options)
-  local declared = {}
-  for i, column in ipairs(columns) do
-    declared[i] = { title = column.title, align = is_text(column) and "left" or "right",
+  local declared = lists.map(columns, function(column)
+    return { title = column.title, align = is_text(column) and "left" or "right",
       max = column.max, code = column.code }
-  end
+  end)
   local notes = options.notes or { count = 0 }
   local body, footnotes, count = markdown.table(declared, cells(columns, rows),
     { first = notes.count + 1 })
@@ -382,8 +382,7 @@ local function to_terminal(columns, rows, options)
     -- not gsub("%s+$", ""), which takes the square of the length
     pieces[#pieces + 1] = table.concat(padded, (" "):rep(BETWEEN)):match "^.*%S" or ""
   end
-  local titles = {}
-  for i, column in ipairs(columns) do titles[i] = column.title end
+  local titles = lists.map(columns, "title")
   add(titles)
   for _, line in ipairs(lines) do add(line) end
   pieces[#pieces + 1] = left_out(hidden, options.columns, options.more)
@@ -410,13 +409,11 @@ end
 
 -- As llmprof.sheet declares columns.
 local function sheet_columns(columns)
-  local list = {}
-  for i, column in ipairs(columns) do
-    list[i] = { key = column.key, title = column.title, digits = column.digits,
+  return lists.map(columns, function(column)
+    return { key = column.key, title = column.title, digits = column.digits,
       scale = column.scale, exact = column.exact, name = column.type == "id",
       whole = column.type == "id" or column.type == "integer" }
-  end
-  return list
+  end)
 end
 
 
@@ -456,11 +453,7 @@ for _, format in ipairs(formats) do by_name[format.name] = format end
 
 -- The formats that commands offer, in the order in which people are told of them.
 function tables.formats()
-  local list = {}
-  for _, format in ipairs(formats) do
-    if format.extension then list[#list + 1] = format end
-  end
-  return list
+  return lists.filtered(formats, "extension")
 end
 
 
@@ -546,8 +539,7 @@ end
 
 -- Write columns of a frame of C into a file as CSV, by their names: numbers as they are.
 function tables.save_raw(path, frame, names)
-  local list = {}
-  for i, name in ipairs(names) do list[i] = { key = name, title = name, raw = true } end
+  local list = lists.map(names, function(name) return { key = name, title = name, raw = true } end)
   return sheet.save(sheet.open(frame, list, { format = "csv" }), path)
 end
 

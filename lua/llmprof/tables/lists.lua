@@ -22,13 +22,39 @@ function lists.first(list, most)
 end
 
 
--- The entries that are wanted, by a function of one, as a new list.
-function lists.filtered(list, wanted)
-  local made = {}
-  for _, entry in ipairs(list) do
-    if wanted(entry) then made[#made + 1] = entry end
-  end
+local function field(name) return function(entry) return entry[name] end end
+
+
+-- What a field of each entry is, or a function makes of it, as a new list, without nil.
+function lists.map(list, key)
+  local get, made = type(key) == "string" and field(key) or key, {}
+  for _, entry in ipairs(list) do made[#made + 1] = get(entry) end
   return made
+end
+
+
+-- The entries that are wanted, by a field or a function of one, as a new list.
+function lists.filtered(list, wanted)
+  local get = type(wanted) == "string" and field(wanted) or wanted
+  return lists.map(list, function(entry) return get(entry) and entry or nil end)
+end
+
+
+-- The sum of a field, or of a function, of entries; what lacks it adds nothing.
+function lists.sum(list, key)
+  local get, sum = type(key) == "string" and field(key) or key, 0
+  for _, entry in ipairs(list) do sum = sum + (get(entry) or 0) end
+  return sum
+end
+
+
+-- Is a field, or a function, of some entry true?
+function lists.any(list, key)
+  local get = type(key) == "string" and field(key) or key
+  for _, entry in ipairs(list) do
+    if get(entry) then return true end
+  end
+  return false
 end
 
 
@@ -64,11 +90,6 @@ function lists.grouped(list, key)
     if own ~= nil then table.insert(by_key[own], entry) end
   end
   return groups, by_key
-end
-
-
-local function field(name)
-  return function(entry) return entry[name] end
 end
 
 

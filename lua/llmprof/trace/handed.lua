@@ -231,8 +231,7 @@ end
 
 -- The paths of what is used besides traces.
 function Handed:others()
-  local list = {}
-  for _, file in ipairs(layout.recorded) do list[#list + 1] = self.files[file.target] end
+  local list = lists.map(layout.recorded, function(file) return self.files[file.target] end)
   return lists.joined(list, self.stacks, { (self:log()) }, { self.load })
 end
 

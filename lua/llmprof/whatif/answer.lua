@@ -2,6 +2,7 @@
 -- well the replay without a change fits.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local output = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -64,14 +65,12 @@ local function percent(part, whole) return whole > 0 and part / whole * 100 or 0
 
 
 local function fit_rows(model)
-  local list = {}
-  for i, stage in ipairs(model.stages) do
-    list[i] = { name = stage.name, units = stage.units, recorded = stage.recorded,
+  return lists.map(model.stages, function(stage)
+    return { name = stage.name, units = stage.units, recorded = stage.recorded,
       replayed = stage.replayed, percent = stage.error and stage.error * 100,
       waits = stage.waits, unexplained = stage.unexplained,
       derived = percent(stage.waits - stage.unexplained, stage.replayed) }
-  end
-  return list
+  end)
 end
 
 

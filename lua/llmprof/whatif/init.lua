@@ -695,10 +695,9 @@ local function difference_of(before, after, name)
       ns = (other.kernels[kernel] or 0) - (one.kernels[kernel] or 0) }
   end
   lists.sort(list, function(entry) return -math.abs(entry.ns) end, "kernel")
-  local words = {}
-  for i, entry in ipairs(lists.first(list, 3)) do
-    words[i] = ("%s %+.3f ms"):format(entry.kernel, entry.ns / 1e6)
-  end
+  local words = lists.map(lists.first(list, 3), function(entry)
+    return ("%s %+.3f ms"):format(entry.kernel, entry.ns / 1e6)
+  end)
   return ("A step had %.0f kernels of %.3f ms in %.0f launches, and has %.0f of %.3f ms in %.0f. "
     .. "Most differ: %s."):format(one.operations, one.ns / 1e6, one.launches, other.operations,
     other.ns / 1e6, other.launches, table.concat(words, ", "))

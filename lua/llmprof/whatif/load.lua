@@ -11,6 +11,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local process_pool = require "llmprof.process.pool"
 local source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
@@ -130,9 +131,7 @@ local function ttft_of(one) return one.first - one.sent end
 
 -- Without those of which `of` knows none.
 local function values(list, of)
-  local made = {}
-  for _, one in ipairs(list) do made[#made + 1] = of(one) end
-  return made
+  return lists.map(list, of)
 end
 
 local function quantile(list, of, percent)

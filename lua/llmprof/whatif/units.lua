@@ -76,10 +76,7 @@ end
 
 
 local function is_inside(spans, time)
-  for _, span in ipairs(spans or {}) do
-    if span.from <= time and time < span.to then return true end
-  end
-  return false
+  return lists.any(spans or {}, function(span) return span.from <= time and time < span.to end)
 end
 
 

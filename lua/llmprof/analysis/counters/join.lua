@@ -146,10 +146,9 @@ end
 -- ---- what the launches of a kernel say together ----
 
 -- Field and where a launch has it. Percent of the unit's peak, warps, waves:
-local PERCENTS = {}
-for i, field in ipairs(ncu.throughputs) do
-  PERCENTS[i] = { field .. "_percent", "throughput." .. field }
-end
+local PERCENTS = lists.map(ncu.throughputs, function(field)
+  return { field .. "_percent", "throughput." .. field }
+end)
 PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
 PERCENTS[#PERCENTS + 1] = { "waves", "waves" }
 for _, name in ipairs { "sectors_per_load", "sectors_per_store", "bank_conflict_percent" } do
@@ -333,9 +332,7 @@ end
 
 
 local function classes_of(chosen)
-  local classes = {}
-  for i, candidate in ipairs(chosen) do classes[i] = candidate.class end
-  return classes
+  return lists.map(chosen, "class")
 end
 
 

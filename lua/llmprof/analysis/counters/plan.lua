@@ -101,10 +101,9 @@ end
 
 -- "infer.repeats=1 instead of 3, ..."; nil for the whole workload.
 function counter_plan.shortened_text(changes)
-  local said = {}
-  for i, change in ipairs(changes) do
-    said[i] = ("%s=%d instead of %d"):format(change.key, change.to, change.from)
-  end
+  local said = lists.map(changes, function(change)
+    return ("%s=%d instead of %d"):format(change.key, change.to, change.from)
+  end)
   return #said > 0 and table.concat(said, ", ") or nil
 end
 

@@ -1,6 +1,7 @@
 -- Kernel categories by name: rules of the recipe, then of conf/categories.yaml.
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local yaml = require "llmprof.yaml"
 
@@ -107,10 +108,7 @@ local EDGES = { "^%l%u", "^%u%u%l", "^%a%d", "^%d%a", "^[^%w]", "^.[^%w]" }
 local function is_edge(cased, at)
   if at == 0 or at == #cased then return true end
   local around = cased:sub(at, at + 2)
-  for _, edge in ipairs(EDGES) do
-    if around:find(edge) then return true end
-  end
-  return false
+  return lists.any(EDGES, function(edge) return around:find(edge) end)
 end
 
 
@@ -146,12 +144,10 @@ local function ready(pattern, own)
     text, before = text:gsub("^%%w%*", "")
     text, after = text:gsub("%%w%*$", "")
   end
-  local list = {}
-  for i, variant in ipairs(variants(text)) do
-    list[i] = { text = variant, from_within = before > 0, to_within = after > 0,
+  return lists.map(variants(text), function(variant)
+    return { text = variant, from_within = before > 0, to_within = after > 0,
       anchored = variant:sub(1, 1) == "^", plain = not variant:find "[^%w_:]" }
-  end
-  return list
+  end)
 end
 
 

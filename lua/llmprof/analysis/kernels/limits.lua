@@ -308,8 +308,7 @@ end
 function limits.add_roofline(results, kernels)
   local gpu = results.hardware
   if not gpu then return end
-  local measured = 0
-  for _, kernel in ipairs(kernels) do measured = measured + (kernel.counters and 1 or 0) end
+  local measured = lists.sum(kernels, function(kernel) return kernel.counters and 1 or 0 end)
   local drawn = points(kernels, kernel_point, gpu)
   results.roofline = {
     roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format, tensors = ceilings(gpu),

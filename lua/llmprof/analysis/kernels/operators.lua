@@ -138,8 +138,7 @@ end
 
 
 local function lists_all(operator)
-  local sum = 0
-  for _, kernel in ipairs(operator.kernels or {}) do sum = sum + kernel.device_ns end
+  local sum = lists.sum(operator.kernels or {}, "device_ns")
   return sum >= WHOLE * (operator.device_self_ns or 0)
 end
 

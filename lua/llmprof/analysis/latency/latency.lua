@@ -269,10 +269,7 @@ end
 -- Did clients of a server time their requests? Between their tokens lie steps that prefill
 -- others, too: llmprof.ranks.requests compares them with all of these.
 local function are_requests(metrics)
-  for _, rep in ipairs(metrics and metrics.repeats or {}) do
-    if rep.requests then return true end
-  end
-  return false
+  return lists.any(metrics and metrics.repeats or {}, "requests")
 end
 
 
@@ -292,8 +289,7 @@ end
 -- ---- together ----
 
 local function rates_of(counted, batch)
-  local values = {}
-  for _, entry in ipairs(counted) do values[#values + 1] = entry.tokens_per_s end
+  local values = lists.map(counted, "tokens_per_s")
   local rates = statistics.describe(values)
   return rates and { count = rates.count, mean = rates.mean, std = rates.std, batch = batch }
 end

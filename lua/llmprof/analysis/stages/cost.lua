@@ -56,11 +56,9 @@ end
 -- ---- from the description ----
 
 local function times(images, batch)
-  local list = {}
-  for i, image in ipairs(images) do
-    list[i] = { count = image.count * batch, size = image.size }
-  end
-  return list
+  return lists.map(images, function(image)
+    return { count = image.count * batch, size = image.size }
+  end)
 end
 
 
@@ -96,12 +94,10 @@ end
 
 -- What cannot overlap: an encoder's output is the decoder's input.
 local function one_after_the_other(list, ranges)
-  local made = {}
-  for i, entry in ipairs(list) do
-    made[i] = { name = entry.name, flops = entry.cost.flops / ranges,
+  return lists.map(list, function(entry)
+    return { name = entry.name, flops = entry.cost.flops / ranges,
       bytes = entry.cost.bytes / ranges }
-  end
-  return made
+  end)
 end
 
 

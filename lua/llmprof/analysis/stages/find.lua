@@ -50,10 +50,7 @@ local COLUMNS = { "rank", "phase", "begin", "before", "last", "length", "context
 
 -- Is there a stage among them that is no label of a step?
 local function names_others(declared, found)
-  for _, stage in ipairs(declared) do
-    if not found.steps[stage.name] then return true end
-  end
-  return false
+  return lists.any(declared, function(stage) return not found.steps[stage.name] end)
 end
 
 
@@ -236,11 +233,9 @@ end
 
 -- The instances of inferred stages, as trace:label_spans takes them.
 local function spans_of(instances)
-  local made = {}
-  for i, instance in ipairs(instances) do
-    made[i] = { name = instance.stage, start = instance.start, stop = instance.stop }
-  end
-  return made
+  return lists.map(instances, function(instance)
+    return { name = instance.stage, start = instance.start, stop = instance.stop }
+  end)
 end
 
 

@@ -245,8 +245,7 @@ local function began_in_step(anchor, generations, to)
   if anchor.keys == GRAPH_KEYS then return false end
   local steps, known, all, own = generations[1], {}, 0, 0
   local function key_of(group)
-    local key = {}
-    for i, name in ipairs(KERNEL_KEYS) do key[i] = tostring(group[name]) end
+    local key = lists.map(KERNEL_KEYS, function(name) return tostring(group[name]) end)
     return table.concat(key, " ")
   end
   local middle = steps[(#steps + 1) // 2]

@@ -235,10 +235,7 @@ end
 local ACTIVATIONS = { "silu", "gelu", "swiglu", "act_and_mul" }
 
 local function is_activation(name)
-  for _, word in ipairs(ACTIVATIONS) do
-    if name:find(word, 1, true) then return true end
-  end
-  return false
+  return lists.any(ACTIVATIONS, function(word) return name:find(word, 1, true) end)
 end
 
 

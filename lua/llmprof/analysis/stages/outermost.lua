@@ -89,10 +89,7 @@ local OF_LIBRARIES = { "^## ", "^nccl:", "^gloo:", "^Optimizer%.", "^enumerate%(
   "^DistributedDataParallel%.", "^FullyShardedDataParallel%.", "^FSDP::", "^nccl%u" }
 
 local function is_engines(tag)
-  for _, engine in ipairs(engines.all()) do
-    if engine.step(tag) then return true end
-  end
-  return false
+  return lists.any(engines.all(), function(engine) return engine.step(tag) end)
 end
 
 
@@ -286,10 +283,7 @@ local LEAST_STEPS = 4
 
 local function is_step(tag)
   local lower = tag:lower()
-  for _, word in ipairs(STEPS) do
-    if lower:find(word) then return true end
-  end
-  return false
+  return lists.any(STEPS, function(word) return lower:find(word) end)
 end
 
 
@@ -361,11 +355,10 @@ function outermost.stages(trace)
   if #tags > MOST_STAGES then return {} end
   if domain then tags = without_cut(ranges, tags, domain.name ~= "" and domain.name or nil) end
   if #tags == 0 then return xla_stages(trace) end
-  local declared = {}
-  for i, entry in ipairs(lists.sort(tags, "first", "tag")) do
-    declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
+  local declared = lists.map(lists.sort(tags, "first", "tag"), function(entry)
+    return { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
       domain.name ~= "" and domain.name or nil) }
-  end
+  end)
   for i = 1, #declared do add_drafts(ranges, declared, declared[i]) end
   return declared, only_steps
 end

@@ -101,12 +101,11 @@ end
 -- Rows of a frame within the ranges of instances, once for each: of its process, or of its
 -- thread, where there are several, which run side by side.
 function steps.within(frame, instances)
-  local list = {}
-  for i, instance in ipairs(instances) do
-    list[i] = { start = instance.host_start or instance.start,
+  local list = lists.map(instances, function(instance)
+    return { start = instance.host_start or instance.start,
       stop = instance.host_stop or instance.stop, pid = instance.pid,
       thread = instance.thread }
-  end
+  end)
   lists.sort(list, "start")
   local key = list[1] and list[1].pid and "pid" or nil
   if threads_overlap(list) then

@@ -41,10 +41,9 @@ end
 
 -- The part of the idle time that launching calls fill. waiting: that of a stage.
 function stage_summary.launch_share(waiting)
-  local all = 0
-  for _, class in ipairs { "launch", "sync", "memory", "other", "host" } do
-    all = all + (waiting[class .. "_ns"] or 0)
-  end
+  local all = lists.sum({ "launch", "sync", "memory", "other", "host" }, function(class)
+    return waiting[class .. "_ns"] or 0
+  end)
   return all > 0 and waiting.launch_ns / all or 0
 end
 

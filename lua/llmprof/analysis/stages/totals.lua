@@ -14,9 +14,7 @@ local check = errors.check
 
 -- Time in which operations ran, each GPU by itself, added up.
 local function busy_of(ops)
-  local sum = 0
-  for _, row in ipairs(ops:group { by = { "device" }, union = true }) do sum = sum + row.busy end
-  return sum
+  return lists.sum(ops:group { by = { "device" }, union = true }, "busy")
 end
 
 
@@ -46,10 +44,9 @@ local function totals_of(trace, found, kernels)
     busy_ns = all.busy, span_ns = all.last and all.last - all.first })
     or trace_file.no_kinds {}
   if all and not found.whole then
-    local inside = 0
-    for _, row in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do
-      if row.stage then inside = inside + row.duration.total end
-    end
+    local inside = lists.sum(ops:group { by = { "stage" }, total = { "duration" } }, function(row)
+      return row.stage and row.duration.total or 0
+    end)
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
   end
   result.overlap = all and overlap_of(ops, kernels)

@@ -46,9 +46,7 @@ end
 
 
 local function sum_of(excess, places)
-  local sum = 0
-  for _, place in ipairs(places) do sum = sum + excess[place] end
-  return sum
+  return lists.sum(places, function(place) return excess[place] end)
 end
 
 
@@ -218,8 +216,7 @@ end
 -- that is not known.
 local function place_of(slow, others, excess)
   local function usual(items)
-    local values = {}
-    for _, item in ipairs(items) do values[#values + 1] = item.before end
+    local values = lists.map(items, "before")
     return #values == #items and statistics.median(values) or nil
   end
   local a, b = usual(slow), usual(others)

@@ -414,10 +414,7 @@ end
 
 
 local function are_several(instances)
-  for _, instance in ipairs(instances) do
-    if instance.rank ~= instances[1].rank then return true end
-  end
-  return false
+  return lists.any(instances, function(instance) return instance.rank ~= instances[1].rank end)
 end
 
 
@@ -472,10 +469,7 @@ end
 -- about them have.
 function cold.are_judged(policy, field)
   if type(policy) ~= "table" then return policy == "auto" end
-  for _, entry in ipairs(policy.left_out or {}) do
-    if entry[field] then return true end
-  end
-  return false
+  return lists.any(policy.left_out or {}, function(entry) return entry[field] end)
 end
 
 

@@ -26,6 +26,7 @@
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local text = require "llmprof.text"
@@ -64,9 +65,7 @@ end
 
 -- The same of several frames, counted.
 function encode.count(views, first, last)
-  local sum = 0
-  for _, view in ipairs(views) do sum = sum + #encode.between(view, first, last) end
-  return sum
+  return lists.sum(views, function(view) return #encode.between(view, first, last) end)
 end
 
 
@@ -253,10 +252,9 @@ end
 
 -- A frame of marks: list of { start, stop, lane, label }.
 function encode.marks(list)
-  local columns = {}
-  for i, name in ipairs { "start", "duration", "lane", "label" } do
-    columns[i] = { name = name, type = "integer", values = {} }
-  end
+  local columns = lists.map({ "start", "duration", "lane", "label" }, function(name)
+    return { name = name, type = "integer", values = {} }
+  end)
   for row, mark in ipairs(list) do
     columns[1].values[row], columns[2].values[row] = mark.start, mark.stop - mark.start
     columns[3].values[row], columns[4].values[row] = mark.lane, mark.label

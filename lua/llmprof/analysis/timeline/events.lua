@@ -255,10 +255,9 @@ local function samples_of(timeline, trace, window)
     samples = encode.between(samples, fits.first, fits.last)
     timeline.samples_until = fits.last
   end
-  local list = {}
-  for _, column in ipairs(SAMPLES) do
-    list[#list + 1] = sampled_column(timeline, samples, column[1], column[2])
-  end
+  local list = lists.map(SAMPLES, function(column)
+    return sampled_column(timeline, samples, column[1], column[2])
+  end)
   return #list > 0 and pack.join(list) or nil
 end
 

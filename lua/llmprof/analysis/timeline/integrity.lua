@@ -177,10 +177,7 @@ local stock = { "events might have been collected",
   "events collected. Does the process use", "CUDA profiling might have not been started correctly" }
 
 local function holds(message, patterns)
-  for _, pattern in ipairs(patterns) do
-    if message:find(pattern, 1, true) then return true end
-  end
-  return false
+  return lists.any(patterns, function(pattern) return message:find(pattern, 1, true) end)
 end
 
 

@@ -52,11 +52,9 @@ end
 -- as trace:label takes them.
 local function tags_of(made, what)
   made.named = made.named or range_name.tags_by_kind(check(made.trace:frame "ranges"))
-  local list = {}
-  for _, entry in ipairs(made.named) do
-    if entry.read[what] then list[#list + 1] = { entry.tag, entry.read[what] } end
-  end
-  return list
+  return lists.map(made.named, function(entry)
+    return entry.read[what] and { entry.tag, entry.read[what] } or nil
+  end)
 end
 
 

@@ -3,6 +3,7 @@
 -- (llmprof.analysis.timeline.encode).
 local errors = require "llmprof.process.errors"
 local labels = require "llmprof.analysis.kernels.labels"
+local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local encode = require "llmprof.analysis.timeline.encode"
@@ -60,8 +61,7 @@ local function column(name, get) return { name = name, type = "integer", get = g
 
 -- By full name the one that a person can read.
 local function labels_of(view)
-  local names = {}
-  for _, row in ipairs(view:group { by = { "name" } }) do names[#names + 1] = row.name end
+  local names = lists.map(view:group { by = { "name" } }, "name")
   return labels.unique(names)
 end
 
@@ -123,11 +123,7 @@ end
 
 -- Those that are there.
 function rank_events.list(views)
-  local list = {}
-  for _, view in ipairs { views.steps or views.found, views.steps and views.found } do
-    list[#list + 1] = view
-  end
-  return list
+  return { views.steps or views.found, views.steps and views.found or nil }
 end
 
 

@@ -1,5 +1,6 @@
 -- llmprof check RECIPE.lua [KEY=VALUE...]: would it run?
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local table_options = require "llmprof.cli.table_options"
 local categories = require "llmprof.analysis.kernels.categories"
 local chapters = require "llmprof.report.chapters"
@@ -58,10 +59,7 @@ local SCRIPTS = { py = true, lua = true, sh = true, js = true }
 
 local function check_recipe(state)
   state.made = recipe.load(state.name)
-  local hooks = {}
-  for _, name in ipairs(HOOKS) do
-    if state.made[name] then hooks[#hooks + 1] = name end
-  end
+  local hooks = lists.filtered(HOOKS, function(name) return state.made[name] end)
   return ok("recipe", ("%s: %s%s"):format(state.made.name,
     #hooks > 0 and "hooks " .. table.concat(hooks, ", ") or "no hooks",
     state.made.note and "; " .. state.made.note or ""))
@@ -104,8 +102,7 @@ end
 
 
 local function check_stages(state)
-  local names = {}
-  for i, stage in ipairs(state.made.stages) do names[i] = stage.name end
+  local names = lists.map(state.made.stages, "name")
   if #names == 0 then
     return warn("stages", "none: the whole run is one stage",
       "name the NVTX ranges of the program: stages = { { \"prefill\" }, { \"decode\" } }")

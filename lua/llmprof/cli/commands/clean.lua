@@ -52,9 +52,7 @@ end
 
 
 local function size_of(run)
-  local bytes = 0
-  for _, file in ipairs(artifacts.files(run.dir)) do bytes = bytes + file.bytes end
-  return bytes
+  return lists.sum(artifacts.files(run.dir), "bytes")
 end
 
 

@@ -2,6 +2,7 @@
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 
 local command = {
   name = "exec",
@@ -20,10 +21,7 @@ too: of the files that the other words name.]],
 -- wrong name is said.
 local function files_among(words)
   local source = require "llmprof.query.session.source"
-  local there = {}
-  for _, word in ipairs(words) do
-    if source.locate(word) then there[#there + 1] = word end
-  end
+  local there = lists.filtered(words, source.locate)
   return #there > 0 and there or words
 end
 

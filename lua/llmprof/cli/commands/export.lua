@@ -103,8 +103,7 @@ end
 
 
 local function no_stage(ranges, name)
-  local tags = {}
-  for _, row in ipairs(ranges:group { by = { "tag" } }) do tags[#tags + 1] = row.tag end
+  local tags = lists.map(ranges:group { by = { "tag" } }, "tag")
   errors.raise("usage", ("--stage: the trace has no NVTX range '%s'%s"):format(name,
     nearest.suggestion(name, tags)), { hint = "llmprof stats -r nvtx_sum lists its ranges" })
 end
@@ -167,10 +166,9 @@ end
 local function samples_in(trace, list, kind)
   local samples = check(trace:frame(kind == "gpu" and "gpu" or "cpu_samples"))
   if not list then return samples end
-  local spans = {}
-  for i, window in ipairs(list) do
-    spans[i] = { name = "inside", start = window.first, stop = window.last }
-  end
+  local spans = lists.map(list, function(window)
+    return { name = "inside", start = window.first, stop = window.last }
+  end)
   check(trace:label_spans(samples, "window", spans))
   return check(samples:where { window = "inside" })
 end

@@ -1,6 +1,7 @@
 -- llmprof show RUN [SECTION]: the tables of the results of a run, or of traces.
 local lazy = require "llmprof.io.lazy"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
 local argument = lazy "llmprof.cli.arguments"
@@ -33,11 +34,9 @@ local list_columns = {
 
 
 local function list_sections(results)
-  local list = {}
-  for i, section in ipairs(sections.all()) do
-    list[i] = { name = section.name, title = section.title, rows = #section.rows(results) }
-  end
-  return list
+  return lists.map(sections.all(), function(section)
+    return { name = section.name, title = section.title, rows = #section.rows(results) }
+  end)
 end
 
 

@@ -4,6 +4,7 @@ local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local group = require "llmprof.query.group"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local folders = require "llmprof.io.files"
 local query = require "llmprof.query"
@@ -216,11 +217,9 @@ end
 local IN_QUOTES, BARE = "^[^%c\"'\\]*$", "^[%a_][%w_]*$"
 
 local function fitting(names, form)
-  local list = {}
-  for _, name in ipairs(names) do
-    if name:find(form) and text.clean(name) == name then list[#list + 1] = name end
-  end
-  return list
+  return lists.filtered(names, function(name)
+    return name:find(form) and text.clean(name) == name
+  end)
 end
 
 

@@ -1,6 +1,7 @@
 -- The numbers of a launch: where each is put ("flop.fp32"), its unit, and the formula
 -- that it is made by. Later ones are built on earlier ones by path.
 local formula = require "llmprof.nvidia.ncu.formula"
+local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.nvidia.metrics"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
@@ -360,10 +361,7 @@ local PEAKS = { ".peak_sustained", ".peak_sustained_elapsed.per_second" }
 
 
 local function has_any(names, stem, suffixes)
-  for _, suffix in ipairs(suffixes) do
-    if names[stem .. ".sum" .. suffix] then return true end
-  end
-  return false
+  return lists.any(suffixes, function(suffix) return names[stem .. ".sum" .. suffix] end)
 end
 
 
@@ -405,17 +403,15 @@ end
 
 -- In a fixed order; src_X alone where there is also src_X_dst_Y, its part.
 local function ordered(types)
-  local list = {}
-  for _, source in ipairs(sorted_keys(types)) do
+  return lists.map(sorted_keys(types), function(source)
     local bases = types[source]
     local whole = bases["src_" .. source]
     local groups = {}
     for _, base in ipairs(whole and { "src_" .. source } or sorted_keys(bases)) do
       groups[#groups + 1] = bases[base]
     end
-    list[#list + 1] = { type = source, groups = groups }
-  end
-  return list
+    return { type = source, groups = groups }
+  end)
 end
 
 
@@ -425,11 +421,10 @@ local function dense(groups)
   local by_type = {}
   for _, kind in ipairs { "op", "src" } do
     for _, entry in ipairs(ordered(groups[kind])) do
-      local candidates = {}
-      for _, group in ipairs(entry.groups) do
+      local candidates = lists.map(entry.groups, function(group)
         local no_sparse_mode = entry.type == "fp64" or entry.type == "int1"
-        candidates[#candidates + 1] = group.off or no_sparse_mode and group.both or nil
-      end
+        return group.off or no_sparse_mode and group.both or nil
+      end)
       if #candidates > 0 then by_type[entry.type] = by_type[entry.type] or candidates end
     end
   end
@@ -468,13 +463,11 @@ end
 
 
 local function totals(entries, count_of)
-  local list = {}
-  for i, entry in ipairs(entries) do
+  return lists.map(entries, function(entry)
     local groups = {}
     for g, group in ipairs(entry.groups) do groups[g] = count_group(group, count_of) end
-    list[i] = { type = entry.type, tree = formula.sum(groups) }
-  end
-  return list
+    return { type = entry.type, tree = formula.sum(groups) }
+  end)
 end
 
 
@@ -492,24 +485,20 @@ function figures.tensor_counts(plan, count_of)
     trees[total.type] = trees[total.type] or {}
     table.insert(trees[total.type], formula.unless(total.tree, formula.first(any)))
   end
-  local list = {}
-  for i, source in ipairs(sorted_keys(trees)) do
-    list[i] = { type = source, tree = formula.first(trees[source]) }
-  end
-  return list
+  return lists.map(sorted_keys(trees), function(source)
+    return { type = source, tree = formula.first(trees[source]) }
+  end)
 end
 
 
 -- figures.tensor_peaks(plan, peak) -> list of { type, tree }: the fastest dense path of
 -- each source type. peak(stem) gives a formula in operations per second.
 function figures.tensor_peaks(plan, peak)
-  local list = {}
-  for i, source in ipairs(plan.peak_types) do
+  return lists.map(plan.peak_types, function(source)
     local trees = {}
     for s, stem in ipairs(plan.peaks[source]) do trees[s] = peak(stem) end
-    list[i] = { type = source, tree = formula.largest(trees) }
-  end
-  return list
+    return { type = source, tree = formula.largest(trees) }
+  end)
 end
 
 

@@ -4,6 +4,7 @@
 local errors = require "llmprof.process.errors"
 local lazy = require "llmprof.io.lazy"
 local gaps = require "llmprof.analysis.timeline.gaps"
+local lists = require "llmprof.tables.lists"
 local places = require "llmprof.analysis.timeline.positions"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -80,9 +81,7 @@ end
 -- ---- lazy columns ----
 
 local function declare(names, type, unit)
-  local list = {}
-  for i, name in ipairs(names) do list[i] = { name = name, type = type, unit = unit } end
-  return list
+  return lists.map(names, function(name) return { name = name, type = type, unit = unit } end)
 end
 
 
@@ -332,10 +331,9 @@ end
 -- of the kernel was measured.
 function frames.add_counters(source, frame)
   local by_key, groups = index(source), check(frame:group { by = keys, columns = {} })
-  local made = {}
-  for c, column in ipairs(joined) do
-    made[c] = { name = column.name, type = column.type, values = {} }
-  end
+  local made = lists.map(joined, function(column)
+    return { name = column.name, type = column.type, values = {} }
+  end)
   for i = 1, #groups do
     local found = by_key[tuple(groups:get(i, "stage") or stages.WHOLE_RUN,
       groups:get(i, "part"), groups:get(i, "name"))] or {}

@@ -7,6 +7,7 @@
 --
 -- Nothing is read before it is used.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 
 local session = {}
@@ -188,11 +189,7 @@ local looked_at = setmetatable({}, { __mode = "k" })
 
 -- The traces that were read for globals so far.
 function session.traces(globals)
-  local list = {}
-  for _, file in ipairs(looked_at[globals] or {}) do
-    list[#list + 1] = rawget(file, "trace") or nil
-  end
-  return list
+  return lists.map(looked_at[globals] or {}, function(file) return rawget(file, "trace") or nil end)
 end
 
 

@@ -104,10 +104,9 @@ function charts.categories(results)
   end
   order[#order + 1] = REST
   order[#order + 1] = "GPU idle"
-  local list = {}
-  for _, name in ipairs(order) do
-    if series[name] then list[#list + 1] = { name = name, ms = json.list(series[name]) } end
-  end
+  local list = lists.map(order, function(name)
+    return series[name] and { name = name, ms = json.list(series[name]) } or nil
+  end)
   return { stages = json.list(labels), series = json.list(list) }
 end
 
@@ -404,15 +403,14 @@ local function tasks(list, origin)
   for _, span in ipairs(list) do longest = math.max(longest, span.to - origin) end
   local unit, scale = "ms", 1e6
   if longest < 20e6 then unit, scale = "µs", 1e3 end
-  local lines = {}
-  for i, span in ipairs(list) do
+  local lines = lists.map(list, function(span)
     local from = (span.from - origin) / scale
     local length = math.max((span.to - span.from) / scale, 1)
-    lines[i] = ("  section %s\n  %s%s :%s%.0f, %.0f"):format(label(span.stage.name),
+    return ("  section %s\n  %s%s :%s%.0f, %.0f"):format(label(span.stage.name),
       text.duration(span.to - span.from),
       span.busy > 0 and ", GPU busy " .. text.duration(span.busy) or "",
       span.stage.parent and "" or "active, ", from, from + length)
-  end
+  end)
   return lines, unit
 end
 

@@ -51,20 +51,18 @@ end
 
 
 function kinds.verdict(block)
-  local lines = {}
-  for i, line in ipairs(block.lines) do
-    lines[i] = ("<p><b>%s</b> %s</p>\n"):format(escape(line.head), escape(line.text))
-  end
+  local lines = lists.map(block.lines, function(line)
+    return ("<p><b>%s</b> %s</p>\n"):format(escape(line.head), escape(line.text))
+  end)
   return ('<div class="verdict">\n%s</div>\n'):format(table.concat(lines))
 end
 
 
 function kinds.tiles(block)
-  local out = {}
-  for i, tile in ipairs(block.list) do
-    out[i] = ('<div class="tile"><dt>%s</dt><dd>%s</dd><dd class="note">%s</dd></div>\n'):format(
+  local out = lists.map(block.list, function(tile)
+    return ('<div class="tile"><dt>%s</dt><dd>%s</dd><dd class="note">%s</dd></div>\n'):format(
       escape(tile.label), escape(tile.value), escape(tile.note))
-  end
+  end)
   return ('<dl class="tiles">\n%s</dl>\n'):format(table.concat(out))
 end
 
@@ -100,8 +98,7 @@ end
 -- Where in the timeline a move is: at its gap, its kernels, else at its stage.
 local function place_of_move(move)
   if move.gap then return place_attribute(move.gap) end
-  local ids = {}
-  for i, kernel in ipairs(move.kernels) do ids[i] = kernel.id end
+  local ids = lists.map(move.kernels, "id")
   return place_attribute { kernels = #ids > 0 and ids or nil, stage = move.stage }
 end
 
@@ -119,11 +116,10 @@ end
 
 
 local function evidence(move)
-  local items = {}
-  for i, item in ipairs(move.evidence) do
-    items[i] = ('<li>%s <span class="source">%s</span></li>\n'):format(escape(item.text),
+  local items = lists.map(move.evidence, function(item)
+    return ('<li>%s <span class="source">%s</span></li>\n'):format(escape(item.text),
       escape(item.source))
-  end
+  end)
   return ("<ul>\n%s</ul>\n"):format(table.concat(items))
 end
 
@@ -145,10 +141,9 @@ end
 
 -- What is replayed; a change without a gain is one that cannot be replayed here.
 local function changes_of(move)
-  local said = {}
-  for i, change in ipairs(move.changes or {}) do
-    said[i] = ("<code>%s</code>"):format(escape(change))
-  end
+  local said = lists.map(move.changes or {}, function(change)
+    return ("<code>%s</code>"):format(escape(change))
+  end)
   if #said == 0 or not move.gain_ns then return "" end
   return ('<p class="note">%s</p>\n'):format(table.concat(said, " "))
 end

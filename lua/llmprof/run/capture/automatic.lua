@@ -5,6 +5,7 @@ local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
+local lists = require "llmprof.tables.lists"
 local workload = require "llmprof.run.workload"
 local layout = require "llmprof.bundle.layout"
 local collector = require "llmprof.collector"
@@ -24,10 +25,7 @@ local with_nsys = live.new(under_nsys, under_ncu)
 local TRACED = { cuda = true, nvtx = true, osrt = true }
 
 local function traces_more(cfg)
-  for _, what in ipairs(cfg.nsys.trace or {}) do
-    if not TRACED[what] then return true end
-  end
-  return false
+  return lists.any(cfg.nsys.trace or {}, function(what) return not TRACED[what] end)
 end
 
 

@@ -41,8 +41,7 @@ end
 
 
 local function total(list)
-  local sum = 0
-  for _, kernel in ipairs(list) do sum = sum + kernel.total_ns end
+  local sum = lists.sum(list, "total_ns")
   for _, other in ipairs(list.others or {}) do sum = sum + other.total_ns end
   return sum
 end
@@ -87,8 +86,7 @@ end
 
 -- The ncu filter that matches exactly the functions of these kernels.
 local function filter_of(list)
-  local names = {}
-  for i, kernel in ipairs(list) do names[i] = kernel.short_name end
+  local names = lists.map(list, "short_name")
   return #names > 0 and errors.check(ncu.filter_regex(names)) or nil
 end
 
@@ -183,18 +181,15 @@ end
 
 -- Of what is not measured, how many for their names.
 local function unnameable(dropped)
-  local count = 0
-  for _, entry in ipairs(dropped) do count = count + (entry.why and 1 or 0) end
-  return count
+  return lists.sum(dropped, function(entry) return entry.why and 1 or 0 end)
 end
 
 
 -- plan: nil where ncu is not what measures.
 local function note(selection, plan)
-  local notes = {}
-  for i, group in ipairs(selection.groups) do
-    notes[i] = ("%d of %d kernels of %s"):format(#group.kernels, group.of, group.name)
-  end
+  local notes = lists.map(selection.groups, function(group)
+    return ("%d of %d kernels of %s"):format(#group.kernels, group.of, group.name)
+  end)
   if #notes == 0 then return "no kernel to select" end
   if not plan then return table.concat(notes, ", ") end
   local unnamed = unnameable(plan.dropped)

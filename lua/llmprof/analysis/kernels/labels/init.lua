@@ -39,11 +39,9 @@ end
 
 -- Numbers among template arguments, for those that differ in nothing else.
 local function numbers_among(args)
-  local list = {}
-  for _, arg in ipairs(args) do
-    list[#list + 1] = arg:match "^%(.-%)(%-?%d+)$" or arg:match "^%-?%d+$"
-  end
-  return list
+  return lists.map(args, function(arg)
+    return arg:match "^%(.-%)(%-?%d+)$" or arg:match "^%-?%d+$"
+  end)
 end
 
 
