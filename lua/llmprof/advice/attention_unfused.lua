@@ -100,9 +100,7 @@ end
 
 
 function rule.examine_stage(results, stage, report)
-  for _, part in ipairs(parts_of(results, stage)) do
-    examine_part(results, stage, part, report)
-  end
+  for _, part in ipairs(parts_of(results, stage)) do examine_part(results, stage, part, report) end
   local fused = evidence.kernels(results, stage, evidence.is_attention)
   return ("%s fused attention kernels; other softmax takes less than %s"):format(
     evidence.count(fused.calls), evidence.percent(WORTH))

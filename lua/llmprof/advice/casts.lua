@@ -13,9 +13,7 @@ local names_cast = evidence.named { "loadwithcast", "b?float%d+_copy_kernel", "f
   "%f[%a]cast", "convert" }
 
 
-local function is_cast(kernel)
-  return kernel.category == "copy/cast" and names_cast(kernel)
-end
+local function is_cast(kernel) return kernel.category == "copy/cast" and names_cast(kernel) end
 
 
 -- Arithmetic in the type that they convert to, which a kernel that is fused does inside.

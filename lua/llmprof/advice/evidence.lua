@@ -38,9 +38,7 @@ end
 evidence.time = text.duration
 
 
-function evidence.bytes(count)
-  return text.bytes(math.floor(count + 0.5))
-end
+function evidence.bytes(count) return text.bytes(math.floor(count + 0.5)) end
 
 
 -- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5".
@@ -58,15 +56,11 @@ function evidence.things(value, noun)
 end
 
 
-function evidence.percent(share)
-  return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
-end
+function evidence.percent(share) return text.number(share * 100, share < 0.1 and 1 or 0) .. " %" end
 
 
 -- A part of a whole; of nothing it is none.
-function evidence.part(part, whole)
-  return whole > 0 and part / whole or 0
-end
+function evidence.part(part, whole) return whole > 0 and part / whole or 0 end
 
 
 -- ---- ranks ----
@@ -137,9 +131,7 @@ end
 
 
 -- The serving engine that ran the model, as it is called, or nil.
-function evidence.engine(results)
-  return results.engine and results.engine.title
-end
+function evidence.engine(results) return results.engine and results.engine.title end
 
 
 -- What to try, in PyTorch's words where the program is written with it.

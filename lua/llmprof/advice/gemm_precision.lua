@@ -34,9 +34,7 @@ local function kind_of(kernel)
   if fp64(kernel) then return "fp64" end
   if tf32(kernel) then return "tf32 on the tensor cores" end
   local tensor = kernel.counters and kernel.counters.tensor_percent
-  if fp32(kernel) and not (tensor and tensor >= USES_TENSOR) then
-    return FP32
-  end
+  if fp32(kernel) and not (tensor and tensor >= USES_TENSOR) then return FP32 end
   if tensor and tensor < USES_TENSOR and computes[kernel.counters.bound] then
     return "without the tensor cores", "counters"
   end
@@ -44,9 +42,7 @@ local function kind_of(kernel)
 end
 
 
-local function is_slow(kernel)
-  return evidence.is_product(kernel) and kind_of(kernel) ~= nil
-end
+local function is_slow(kernel) return evidence.is_product(kernel) and kind_of(kernel) ~= nil end
 
 
 local function changes_of(stage, kernels)

@@ -108,9 +108,7 @@ function rule.examine(results, report)
   local made = count(results, record)
   if made.all == 0 then return "there are no decode steps" end
   local eager, padded = made.eager >= EAGER * made.all, made.padded >= PADDED * made.all
-  if eager then
-    report_eager(made, evidence.engine(results) or record.engine, report)
-  end
+  if eager then report_eager(made, evidence.engine(results) or record.engine, report) end
   if padded then report_padded(made, report) end
   if not (eager or padded) then
     return ("%d of %d decode steps replay a CUDA graph, %d one of a larger batch"):format(

@@ -57,9 +57,7 @@ end
 -- "4 elementwise kernels and 1 copy or cast"
 local function things(long)
   local list, copies = {}, evidence.count(long["copy/cast"])
-  if long.elementwise > 0 then
-    list[1] = evidence.things(long.elementwise, "elementwise kernel")
-  end
+  if long.elementwise > 0 then list[1] = evidence.things(long.elementwise, "elementwise kernel") end
   if long["copy/cast"] > 0 then
     list[#list + 1] = copies .. (copies == "1" and " copy or cast" or " copies or casts")
   end

@@ -44,9 +44,7 @@ end
 local function is_known(results)
   local any, said = false, false
   for _, row in ipairs(results.transfers or {}) do
-    if evidence.is_of_host(row) then
-      any, said = true, said or row.pageable ~= nil
-    end
+    if evidence.is_of_host(row) then any, said = true, said or row.pageable ~= nil end
   end
   return said or not any
 end

@@ -192,9 +192,7 @@ function rule.examine(results, report)
       why = examine_launches(results, stage, report) or why
     end
   end
-  if not why then
-    report.abstain(evidence.UNCOUNTED)
-  end
+  if not why then report.abstain(evidence.UNCOUNTED) end
   return why
 end
 

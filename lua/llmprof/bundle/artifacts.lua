@@ -184,9 +184,7 @@ end
 
 -- ---- finding one ----
 
-local function read_manifest(dir)
-  return document.read(dir .. "/" .. MANIFEST, "manifest")
-end
+local function read_manifest(dir) return document.read(dir .. "/" .. MANIFEST, "manifest") end
 
 
 -- The manifest of a bundle that has one.
@@ -314,15 +312,11 @@ end
 -- ---- its files ----
 
 -- The path of a file of the bundle.
-function Run:path(name)
-  return self.dir .. "/" .. name
-end
+function Run:path(name) return self.dir .. "/" .. name end
 
 
 -- The same for a program that may run in another folder.
-function Run:absolute(name)
-  return check(fs.realpath(self.dir)) .. "/" .. name
-end
+function Run:absolute(name) return check(fs.realpath(self.dir)) .. "/" .. name end
 
 
 -- Files are written one after the other and waited for together, by Run:settle, unless
@@ -458,16 +452,12 @@ function artifacts.files(dir)
 end
 
 
-function Run:files()
-  return artifacts.files(self.dir)
-end
+function Run:files() return artifacts.files(self.dir) end
 
 
 -- ---- its manifest ----
 
-function Run:save(write)
-  self:write(MANIFEST, document.encode("manifest", self.manifest), write)
-end
+function Run:save(write) self:write(MANIFEST, document.encode("manifest", self.manifest), write) end
 
 
 -- The files of a list that are there, with their sizes.
@@ -475,9 +465,7 @@ function Run:sizes(names)
   local list = json.list {}
   for _, name in ipairs(names or {}) do
     local info = fs.stat(self:path(name))
-    if info then
-      list[#list + 1] = { file = name, bytes = info.size }
-    end
+    if info then list[#list + 1] = { file = name, bytes = info.size } end
   end
   return list
 end

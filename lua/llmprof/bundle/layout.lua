@@ -177,9 +177,7 @@ layout.recorded = {
 
 
 -- Is this the file of a rank in a recorded capture of several?
-function layout.is_rank(name)
-  return name:find "^rank.*%.sqlite$" ~= nil
-end
+function layout.is_rank(name) return name:find "^rank.*%.sqlite$" ~= nil end
 
 
 -- What a file of a bundle is called in a recorded capture; nil when it is not kept.
@@ -207,9 +205,7 @@ local function file_at(path) return files.is_file(path) and path or nil end
 
 -- The path of a file of a bundle ("results", "timeline") below a folder; nil when it
 -- is not there.
-function layout.find(folder, what)
-  return file_at(folder .. "/" .. layout[what])
-end
+function layout.find(folder, what) return file_at(folder .. "/" .. layout[what]) end
 
 
 local function find_either(folder, target)

@@ -104,9 +104,7 @@ function private.workload()
 end
 
 
-function Workload:__close()
-  remove(self.noted, self.note_lock)
-end
+function Workload:__close() remove(self.noted, self.note_lock) end
 
 
 -- ---- what was left ----

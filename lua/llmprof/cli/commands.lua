@@ -44,17 +44,13 @@ local HELP_OPTION = { "help", short = "h", help = "this text" }
 
 
 -- Their names, sorted.
-function commands.names()
-  return files.module_names "cli/commands"
-end
+function commands.names() return files.module_names "cli/commands" end
 
 
 function commands.has(name) return lists.has(commands.names(), name) end
 
 
-function commands.load(name)
-  return require("llmprof.cli.commands." .. name)
-end
+function commands.load(name) return require("llmprof.cli.commands." .. name) end
 
 
 -- What a command is for; false where help does not list it. One of $LLMPROF_HOME says it itself.
@@ -73,9 +69,7 @@ end
 
 
 -- Text for standard output, at the width of a terminal if that is one.
-function commands.fit(said)
-  return out.wrap(said, out.columns(1))
-end
+function commands.fit(said) return out.wrap(said, out.columns(1)) end
 
 
 -- What a command does and takes; words: those of its command line.

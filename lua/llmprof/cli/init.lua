@@ -116,9 +116,7 @@ end
 
 
 -- What a terminal could show of a text, line by line: UTF-8, whatever a file held.
-local function clean(value)
-  return value and (tostring(value):gsub("[^\n]+", text.clean))
-end
+local function clean(value) return value and (tostring(value):gsub("[^\n]+", text.clean)) end
 
 
 -- The same for programs: one line of JSON on standard error. What does not apply is null.
@@ -159,9 +157,7 @@ local function run_all(argv)
 end
 
 
-local function command_of(name)
-  return name and commands.has(name) and commands.load(name) or {}
-end
+local function command_of(name) return name and commands.has(name) and commands.load(name) or {} end
 
 
 -- The exit status of an error. Statuses of a command that ends as the program does that it

@@ -17,9 +17,7 @@ local nearest = require "llmprof.tables.keys"
 local options = {}
 
 
-local function bad(message, hint)
-  errors.raise("usage", message, { hint = hint })
-end
+local function bad(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
 -- The option that a word names, nil when it is none.
@@ -111,9 +109,7 @@ end
 -- a word.
 function options.parse(spec, argv)
   local given, rest = {}, {}
-  for _, option in ipairs(spec) do
-    given[option[1]] = default_of(option)
-  end
+  for _, option in ipairs(spec) do given[option[1]] = default_of(option) end
   local i = 1
   while i <= #argv do
     local word = argv[i]

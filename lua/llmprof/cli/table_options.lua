@@ -81,9 +81,7 @@ end
 
 
 -- The first N rows.
-function table_options.first(rows, given)
-  return lists.first(rows, given.rows)
-end
+function table_options.first(rows, given) return lists.first(rows, given.rows) end
 
 
 -- ---- checks ----
@@ -101,9 +99,7 @@ local check_columns = {
 local colors = { ok = "green", warning = "yellow", problem = "red" }
 
 
-function table_options.ok(name, said)
-  return { name = name, level = "ok", text = said }
-end
+function table_options.ok(name, said) return { name = name, level = "ok", text = said } end
 
 
 function table_options.warning(name, said, fix)

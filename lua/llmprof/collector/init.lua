@@ -175,9 +175,7 @@ local INSTALL = "./bootstrap.sh builds it in a clone, packages of llmprof have i
 
 
 -- Its absolute path, or nil and what was looked for. given: a path that the user named.
-function collector.find(given)
-  return files.library(collector.NAME, given)
-end
+function collector.find(given) return files.library(collector.NAME, given) end
 
 
 -- The same; raises without it.
@@ -202,9 +200,7 @@ function collector.environment(path, given)
   local env = { CUDA_INJECTION64_PATH = path, NVTX_INJECTION64_PATH = path,
     LLMPROF_COLLECTOR_DIR = given.folder, LLMPROF_COLLECTOR_PLAN = given.plan,
     LLMPROF_COLLECTOR_SOCKET = given.socket, LLMPROF_COLLECTOR_REFUSALS = given.refusals }
-  if given.sources == "auto" or given.sources == "python" then
-    compiled.ask(given.folder, env)
-  end
+  if given.sources == "auto" or given.sources == "python" then compiled.ask(given.folder, env) end
   return env
 end
 

@@ -29,9 +29,7 @@ local function all_stages(before, after)
 end
 
 
-local function label_of(stage)
-  return (stage.parent and "· " or "") .. stage.name
-end
+local function label_of(stage) return (stage.parent and "· " or "") .. stage.name end
 
 
 local function names_of(side)

@@ -37,9 +37,7 @@ local function stages_from(results)
 end
 
 
-local function timeline(results)
-  return results.source.timeline or {}
-end
+local function timeline(results) return results.source.timeline or {} end
 
 
 -- How much of CUDA graphs the capture shows.

@@ -194,9 +194,7 @@ end
 
 -- ---- the outcome ----
 
-local function number(value, unit)
-  return ("%.6g%s"):format(value, unit and " " .. unit or "")
-end
+local function number(value, unit) return ("%.6g%s"):format(value, unit and " " .. unit or "") end
 
 
 -- Why a limit is not kept, in a line. row: of limits.check.

@@ -104,9 +104,7 @@ end
 
 
 -- The samples of a process, or nil for none.
-local function group_of(values)
-  return #values > 0 and values or nil
-end
+local function group_of(values) return #values > 0 and values or nil end
 
 
 local function from_instances(stage, definition)
@@ -170,9 +168,7 @@ end
 
 -- ---- samples without a profiler ----
 
-local function in_ms(ns)
-  return ns and ns / 1e6
-end
+local function in_ms(ns) return ns and ns / 1e6 end
 
 
 -- Of a repeat of metrics.json, by the metric's key; nil where it says too little.

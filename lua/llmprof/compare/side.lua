@@ -306,9 +306,7 @@ end
 -- { name, results, config (a tree or nil), metrics (the workload's own or nil), plain
 -- (those of its runs without profiler, maybe none), trace (path of the export or nil),
 -- folder (nil of a trace) }.
-function side.open(word, root)
-  return open(word, root, side.trace_results)
-end
+function side.open(word, root) return open(word, root, side.trace_results) end
 
 
 -- The bytes of the timeline of a side's first run; nil where it has none. A trace is analysed for
@@ -321,9 +319,7 @@ end
 
 
 -- The run in a folder.
-function side.run_in(folder, root)
-  return run_in(folder, folder:match "[^/]+$", nil, root)
-end
+function side.run_in(folder, root) return run_in(folder, folder:match "[^/]+$", nil, root) end
 
 
 -- A side of runs of the same thing by their folders.

@@ -223,9 +223,7 @@ end
 
 
 -- A label inside a Mermaid chart: in double quotes, which it cannot escape.
-local function quoted(label)
-  return '"' .. text.clean(label):gsub('"', "'") .. '"'
-end
+local function quoted(label) return '"' .. text.clean(label):gsub('"', "'") .. '"' end
 
 
 -- A Mermaid chart of "bar"s or of a "line".
@@ -278,9 +276,7 @@ end
 -- sweep.json: the same rows, unrounded.
 function sweep.json(made)
   local object = { schema_version = 1 }
-  for _, name in ipairs { "runs", "stages", "loads" } do
-    object[name] = json.list(made[name])
-  end
+  for _, name in ipairs { "runs", "stages", "loads" } do object[name] = json.list(made[name]) end
   local order = { "schema_version", "runs", "stages", "loads" }
   return errors.check(json.encode(json.ordered(object, order), { pretty = true })) .. "\n"
 end

@@ -30,18 +30,14 @@ local TINY, CLOSE, MOST = 1e-300, 1e-15, 500
 -- where it is exact to the last digits (gamma(x + 1) = x gamma(x)).
 local function log_gamma(x)
   local shift = 0
-  while x < 15 do
-    shift, x = shift - math.log(x), x + 1
-  end
+  while x < 15 do shift, x = shift - math.log(x), x + 1 end
   local square = 1 / (x * x)
   local series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
   return shift + (x - 0.5) * math.log(x) - x + 0.5 * math.log(2 * math.pi) + series
 end
 
 
-local function away_from_zero(value)
-  return math.abs(value) < TINY and TINY or value
-end
+local function away_from_zero(value) return math.abs(value) < TINY and TINY or value end
 
 
 -- The continued fraction of the incomplete beta function (Abramowitz and Stegun,
@@ -75,9 +71,7 @@ end
 
 
 -- How likely |t| is as large or larger, for df > 0 degrees of freedom, whole or not.
-function verdict.t_both_tails(t, df)
-  return verdict.beta(df / (df + t * t), df / 2, 0.5)
-end
+function verdict.t_both_tails(t, df) return verdict.beta(df / (df + t * t), df / 2, 0.5) end
 
 
 local found = {} -- by probability: by whole degrees of freedom
@@ -134,14 +128,10 @@ end
 
 
 -- The mean of the groups' means.
-function verdict.mean(groups)
-  return statistics.sum(means_of(groups)) / #groups
-end
+function verdict.mean(groups) return statistics.sum(means_of(groups)) / #groups end
 
 
-local function count_of(groups)
-  return lists.sum(groups, function(group) return #group end)
-end
+local function count_of(groups) return lists.sum(groups, function(group) return #group end) end
 
 
 -- The groups' means as what has noise that is alike: logarithms, where all of both

@@ -49,9 +49,7 @@ function engines.read_log(path, place)
   local info, list = fs.stat(path), { place = place }
   local said = info and info.size <= LOG_BYTES and fs.read(path)
   for line in (said or ""):gmatch "[^\n]+" do
-    for _, engine in ipairs(engines.all()) do
-      list[#list + 1] = engine.log and engine.log(line)
-    end
+    for _, engine in ipairs(engines.all()) do list[#list + 1] = engine.log and engine.log(line) end
   end
   return #list > 0 and list or nil
 end
@@ -102,9 +100,7 @@ function engines.recognise(tags)
   local best, most, own = nil, 0, of_engines(tags)
   for _, engine in ipairs(engines.all()) do
     local steps, seen, count = read(engine, own)
-    if seen > most then
-      best, most = { engine = engine, steps = steps, count = count }, seen
-    end
+    if seen > most then best, most = { engine = engine, steps = steps, count = count }, seen end
   end
   return best
 end

@@ -8,9 +8,7 @@ local sglang = { name = "sglang", title = "SGLang",
 
 local RUN_BATCH = "scheduler.run_batch"
 
-local function bare(tag)
-  return tag:match "^NVTX:(.*)$" or tag
-end
+local function bare(tag) return tag:match "^NVTX:(.*)$" or tag end
 
 
 -- requests and tokens of a kind; MIXED does not say how its batch divides.

@@ -11,9 +11,7 @@ end
 
 
 -- The same as ISO 8601: 2026-01-31T12:00:00Z.
-function clock.timestamp(ns)
-  return clock.utc("%Y-%m-%dT%H:%M:%SZ", ns)
-end
+function clock.timestamp(ns) return clock.utc("%Y-%m-%dT%H:%M:%SZ", ns) end
 
 
 -- ---- times as text ----

@@ -42,9 +42,7 @@ local function with_schema(name, options)
 end
 
 
-local function keys_of(object)
-  return getmetatable(object).__keys
-end
+local function keys_of(object) return getmetatable(object).__keys end
 
 
 -- Names of the fields of a document, or of one of its schema's definitions, in order.

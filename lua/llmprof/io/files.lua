@@ -154,9 +154,7 @@ end
 
 -- The path of a recipe, or of a program of one, that has a name: files.read_path takes it;
 -- nil when it is nowhere. It is run, so no recipe's folders count.
-function files.locate(name)
-  return (locate(trusted_places(), name))
-end
+function files.locate(name) return (locate(trusted_places(), name)) end
 
 
 -- Contents of a file that has a name, how to call it in messages, and whether it is of the
@@ -228,9 +226,7 @@ end
 -- The folders that were written so, sorted.
 function files.unpacked()
   local parent, list = unpacked_folder(), {}
-  for i, name in ipairs(parent and files.list(parent) or {}) do
-    list[i] = parent .. "/" .. name
-  end
+  for i, name in ipairs(parent and files.list(parent) or {}) do list[i] = parent .. "/" .. name end
   return list
 end
 
@@ -282,15 +278,11 @@ end
 
 -- The names of all files directly in a folder, built-in ones included, sorted,
 -- without their ending: files.names("conf/nsys", ".yaml") -> { "default", ... }
-function files.names(folder, ending)
-  return names_in(places(), folder, ending)
-end
+function files.names(folder, ending) return names_in(places(), folder, ending) end
 
 
 -- The same of llmprof's own files.
-function files.own_names(folder, ending)
-  return names_in(own_places(), folder, ending)
-end
+function files.own_names(folder, ending) return names_in(own_places(), folder, ending) end
 
 
 -- ---- modules ----
@@ -317,9 +309,7 @@ local kinds = {
 }
 
 
-local function absolute(path)
-  return path and path:sub(1, 1) == "/" and path or nil
-end
+local function absolute(path) return path and path:sub(1, 1) == "/" and path or nil end
 
 
 -- llmprof's folder for "config", "cache" or "state", which need not exist: in that of the

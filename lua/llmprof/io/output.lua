@@ -25,20 +25,14 @@ end
 
 
 -- Bytes that are ours, to be sent as they are.
-function out.trusted(bytes)
-  return setmetatable({ bytes = bytes }, Styled)
-end
+function out.trusted(bytes) return setmetatable({ bytes = bytes }, Styled) end
 
 
-function Styled.__concat(left, right)
-  return out.trusted(out.bytes(left) .. out.bytes(right))
-end
+function Styled.__concat(left, right) return out.trusted(out.bytes(left) .. out.bytes(right)) end
 
 
 -- For what only looks at it: the codes show.
-function Styled:__tostring()
-  return text.clean_lines(self.bytes)
-end
+function Styled:__tostring() return text.clean_lines(self.bytes) end
 
 
 -- ---- printing ----
@@ -65,9 +59,7 @@ end
 
 
 -- Print pieces (strings, or llmprof.io.output) on standard output.
-function out.write(...)
-  check(io.stdout:write(joined(...)))
-end
+function out.write(...) check(io.stdout:write(joined(...))) end
 
 
 -- What writes into a stream by itself: send(stream, name) returns true, or nil, why and a
@@ -80,9 +72,7 @@ function out.send(send)
 end
 
 
-function out.flush()
-  check(io.stdout:flush())
-end
+function out.flush() check(io.stdout:flush()) end
 
 
 -- As Lua's print.
@@ -94,9 +84,7 @@ end
 
 
 -- Print pieces on standard error; when that fails, there is nowhere to say so.
-function out.warn(...)
-  io.stderr:write(joined(...))
-end
+function out.warn(...) io.stderr:write(joined(...)) end
 
 
 -- A line on standard error, after what was printed.
@@ -179,9 +167,7 @@ function out.terminal(stream, fd, name)
     return out.trusted(plain and value or ("\27[%sm%s\27[0m"):format(codes[style], value))
   end
 
-  function self.line(value)
-    send(out.bytes(value), "\n")
-  end
+  function self.line(value) send(out.bytes(value), "\n") end
 
   -- A line that the next one replaces; nothing where that cannot be.
   function self.status(value)

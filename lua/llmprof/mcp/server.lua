@@ -39,13 +39,9 @@ local BATCHES = "2025-03-26"
 
 local LIST = getmetatable(json.list {})
 
-local function is_array(value)
-  return type(value) == "table" and getmetatable(value) == LIST
-end
+local function is_array(value) return type(value) == "table" and getmetatable(value) == LIST end
 
-local function is_object(value)
-  return type(value) == "table" and getmetatable(value) ~= LIST
-end
+local function is_object(value) return type(value) == "table" and getmetatable(value) ~= LIST end
 
 
 local function has(list, value)
@@ -136,9 +132,7 @@ end
 
 -- ---- answers ----
 
-function protocol.identity()
-  return { name = "llmprof", version = version.version }
-end
+function protocol.identity() return { name = "llmprof", version = version.version } end
 
 
 -- An error, by its name in protocol.code.
@@ -161,9 +155,7 @@ function protocol.result(request, result, modern)
 end
 
 
-function protocol.encode(message)
-  return errors.check(json.encode(message)) .. "\n"
-end
+function protocol.encode(message) return errors.check(json.encode(message)) .. "\n" end
 
 
 -- ---- lines ----
@@ -259,9 +251,7 @@ end
 -- that of a line which is not whole, too.
 local function look()
   incoming:look()
-  for i = #incoming.lines, looked + 1, -1 do
-    cancelled = cancels(incoming.lines[i]) or cancelled
-  end
+  for i = #incoming.lines, looked + 1, -1 do cancelled = cancels(incoming.lines[i]) or cancelled end
   looked = #incoming.lines
   return cancelled
 end
@@ -349,9 +339,7 @@ local function answer(request, given)
   current = nil
   if not ok and errors.is_interrupt(result) then error(result, 0) end
   if cancelled then return nil end
-  if not ok then
-    return protocol.error(request.id, "internal", result.message)
-  end
+  if not ok then return protocol.error(request.id, "internal", result.message) end
   if not result then return protocol.error(request.id, name, message) end
   return protocol.result(request, result, modern)
 end

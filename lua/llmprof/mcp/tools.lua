@@ -24,9 +24,7 @@ local function object(properties, required)
 end
 
 
-local function text_of(description)
-  return { type = "string", description = description }
-end
+local function text_of(description) return { type = "string", description = description } end
 
 
 local function whole(description, least)
@@ -147,9 +145,7 @@ local list = {
       top = whole("Rows at most (50)", 1) }, { "run" }),
     call = function(given, server, run)
       local words = asking(server, "show", tools.check_word(given.run, "run"))
-      if given.section then
-        words[#words + 1] = tools.check_word(given.section, "section")
-      end
+      if given.section then words[#words + 1] = tools.check_word(given.section, "section") end
       local rows, kept = rows_of(run(words)), {}
       check_filter(rows, given.filter or {})
       for _, row in ipairs(rows) do
@@ -200,9 +196,7 @@ local by_name = {}
 for _, tool in ipairs(list) do by_name[tool.name] = tool end
 
 
-local function is_offered(tool, server)
-  return not tool.capture or server.allow_capture
-end
+local function is_offered(tool, server) return not tool.capture or server.allow_capture end
 
 
 -- Those that a server offers, as the protocol lists them. server: { root, allow_capture }.
@@ -259,9 +253,7 @@ for _, file in ipairs(layout.best_reports) do
 end
 
 
-local function entry(uri, name, kind)
-  return { uri = uri, name = name, mimeType = kind }
-end
+local function entry(uri, name, kind) return { uri = uri, name = name, mimeType = kind } end
 
 
 function tools.list_resources(root)
@@ -404,9 +396,7 @@ end
 
 
 -- Where runs are kept.
-function tools.root_of(root)
-  return root or user.root()
-end
+function tools.root_of(root) return root or user.root() end
 
 
 -- The folder of a run, or a word as it is where it is a path.

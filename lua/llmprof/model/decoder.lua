@@ -291,9 +291,7 @@ local function cache_width(d)
 end
 
 
-local function triangle(n)
-  return n * (n + 1) // 2
-end
+local function triangle(n) return n * (n + 1) // 2 end
 
 
 -- Pairs of a causal prefill of n tokens where a query sees at most `window`.
@@ -303,9 +301,7 @@ local function windowed_pairs(n, window)
 end
 
 
-local function chunked_pairs(n, chunk)
-  return n // chunk * triangle(chunk) + triangle(n % chunk)
-end
+local function chunked_pairs(n, chunk) return n // chunk * triangle(chunk) + triangle(n % chunk) end
 
 
 -- Pairs of a prefill of n tokens, all layers together.
@@ -322,9 +318,7 @@ end
 -- Products of one pass of `tokens` tokens in `batch` sequences, `times` times
 -- over.
 local function add_products(sum, d, tokens, batch, times, first)
-  for _, product in ipairs(layer_products(d)) do
-    sum:product(product, tokens, times)
-  end
+  for _, product in ipairs(layer_products(d)) do sum:product(product, tokens, times) end
   sum:product(lm_head(d), batch, times)
   mixers.pass(sum, d, tokens, batch, times, first)
 end
@@ -343,9 +337,7 @@ end
 
 
 -- The sum of `count` whole numbers from `first` on.
-local function series(first, count)
-  return count * first + count * (count - 1) // 2
-end
+local function series(first, count) return count * first + count * (count - 1) // 2 end
 
 
 -- The sum of t % chunk for t from 0 to count - 1.

@@ -133,9 +133,7 @@ local function count_global(e)
 end
 
 
-local function flag(value)
-  return value and 1 or 0
-end
+local function flag(value) return value and 1 or 0 end
 
 
 -- Weights beside products: norms, positions, the class token.
@@ -213,9 +211,7 @@ local function add_vit(sum, e, images)
     return patches_of(e, size) + flag(e.class_token)
   end)
   for _, product in ipairs(layer_products(e)) do sum:product(product, tokens) end
-  for _, image in ipairs(images) do
-    add_attention(sum, e, side_of(e, image.size), image.count)
-  end
+  for _, image in ipairs(images) do add_attention(sum, e, side_of(e, image.size), image.count) end
   local shrink = 1
   for _, product in ipairs(convolution_products(e)) do
     shrink = shrink * product.stride

@@ -341,9 +341,7 @@ end
 -- The description; where names the file in errors. Of a model of several parts
 -- (text_config) only the decoder is described: partial says so.
 function huggingface.describe(config, where)
-  if type(config) ~= "table" then
-    errors.raise("usage", where .. ": an object is expected")
-  end
+  if type(config) ~= "table" then errors.raise("usage", where .. ": an object is expected") end
   local text = text_of(config)
   local family = family_of(text, where)
   check_only(text, family, where)

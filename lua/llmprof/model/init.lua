@@ -86,9 +86,7 @@ end
 
 
 -- Whether a decoder has a field of that name.
-function model.knows(field)
-  return decoder.FIELDS[field] ~= nil
-end
+function model.knows(field) return decoder.FIELDS[field] ~= nil end
 
 
 function model.from_table(given, where)
@@ -246,9 +244,7 @@ end
 -- has, and more that is not for us.
 local function read_architecture(said)
   local where = "metrics.json"
-  if said.model_type then
-    return model.from_table(huggingface.describe(said, where), where)
-  end
+  if said.model_type then return model.from_table(huggingface.describe(said, where), where) end
   local fields = {}
   for key, value in pairs(said) do
     if model.knows(key) then fields[key] = value end
@@ -388,9 +384,7 @@ function model.of_run(arch, metrics, about)
   if not (said and whole(said.prompt_tokens)) then
     said, source = mean_request(metrics), "metrics.json: the mean of its requests"
   end
-  if not said then
-    said, source = about and about.workload, "capture.json"
-  end
+  if not said then said, source = about and about.workload, "capture.json" end
   if not (said and whole(said.prompt_tokens)) then return nil end
   local images, images_source = images_of(said, arch)
   return { source = source, batch = whole(said.batch) or 1,

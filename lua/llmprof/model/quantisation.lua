@@ -40,9 +40,7 @@ end
 local function of_scheme(scheme, where)
   if type(scheme) ~= "table" then return nil end
   local bits, kind = scheme.num_bits, scheme.type or "int"
-  if kind == "float" and bits == 4 then
-    return scheme.group_size == 16 and "nvfp4" or "mxfp4"
-  end
+  if kind == "float" and bits == 4 then return scheme.group_size == 16 and "nvfp4" or "mxfp4" end
   local name = (kind == "float" and "fp" or "int") .. tostring(bits)
   if name == "fp8" or name == "int8" or name == "int4" then return name end
   unknown(where, ("%s of %s bits"):format(kind, tostring(bits)))
@@ -176,15 +174,11 @@ end
 
 
 -- Is it one that weights are quantised to?
-function quantisation.is_quantised(name)
-  return BYTES[name] <= 1
-end
+function quantisation.is_quantised(name) return BYTES[name] <= 1 end
 
 
 -- Bytes of one element of a format that quantisation.name gave.
-function quantisation.bytes(name)
-  return BYTES[name]
-end
+function quantisation.bytes(name) return BYTES[name] end
 
 
 return quantisation

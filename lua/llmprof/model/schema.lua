@@ -76,9 +76,7 @@ local function expectation(kind, value)
 end
 
 
-function schema.bad(message, hint)
-  errors.raise("usage", message, { hint = hint })
-end
+function schema.bad(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
 local function shown(value)
@@ -95,9 +93,7 @@ function schema.value(value, field, name)
     return field[2]
   end
   local wanted, fits = expectation(field[1], value)
-  if not fits then
-    schema.bad(("%s: %s is expected, not %s"):format(name, wanted, shown(value)))
-  end
+  if not fits then schema.bad(("%s: %s is expected, not %s"):format(name, wanted, shown(value))) end
   return value
 end
 

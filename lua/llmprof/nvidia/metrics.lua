@@ -240,9 +240,7 @@ function metrics.of(set)
     for name in line:gsub("#.*", ""):gmatch "[^%s|]+" do names[#names + 1] = name end
     if #names > 0 then list[#list + 1] = names end
   end
-  if #list == 0 then
-    errors.raise("usage", ("counters.set: %s names no metric"):format(set))
-  end
+  if #list == 0 then errors.raise("usage", ("counters.set: %s names no metric"):format(set)) end
   return list
 end
 

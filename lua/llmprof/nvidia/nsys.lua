@@ -38,14 +38,10 @@ nsys.LIBRARY_HINT = "install them (Debian: libdw1 brings libdw.so.1)"
 
 -- ---- command line ----
 
-local function flag(value)
-  return value and "true" or "false"
-end
+local function flag(value) return value and "true" or "false" end
 
 
-local function joined(list)
-  return table.concat(list, ",")
-end
+local function joined(list) return table.concat(list, ",") end
 
 
 -- Configuration key, option, how the value is written. In this order.
@@ -117,9 +113,7 @@ end
 
 
 -- Is a result of spawn that of a workload which SIGTERM or SIGKILL ended?
-function nsys.was_terminated(result)
-  return result.code == 128 + 15 or result.code == 128 + 9
-end
+function nsys.was_terminated(result) return result.code == 128 + 15 or result.code == 128 + 9 end
 
 
 -- Does a key say nothing with these settings?
@@ -213,9 +207,7 @@ end
 
 
 -- Does the output of an export say that it does not know of blobs?
-function nsys.refuses_blobs(output)
-  return output:find("include-blobs", 1, true) ~= nil
-end
+function nsys.refuses_blobs(output) return output:find("include-blobs", 1, true) ~= nil end
 
 
 -- ---- can it import what it captures? ----
@@ -364,15 +356,11 @@ end
 
 
 -- Does the line say that the workload has opened the window of a session?
-function nsys.begins_window(line)
-  return line:find("^the window is open") ~= nil
-end
+function nsys.begins_window(line) return line:find("^the window is open") ~= nil end
 
 
 -- Does the line say that the range which gates the capture has begun?
-function nsys.begins_range(line)
-  return line:find("Capture range started", 1, true) ~= nil
-end
+function nsys.begins_range(line) return line:find("Capture range started", 1, true) ~= nil end
 
 
 -- Progress for people out of a line, or nil.

@@ -19,9 +19,7 @@ end
 
 
 -- Is a version an older one than another?
-function tools.is_older(version, other)
-  return sort_key(version) < sort_key(other)
-end
+function tools.is_older(version, other) return sort_key(version) < sort_key(other) end
 
 
 -- Paths that match a pattern with one "*", newest version first.
@@ -99,9 +97,7 @@ end
 
 -- A tool may be started in another folder than ours; links are not followed,
 -- since some are wrappers that look at their own name.
-local function absolute(path)
-  return path:sub(1, 1) == "/" and path or fs.cwd() .. "/" .. path
-end
+local function absolute(path) return path:sub(1, 1) == "/" and path or fs.cwd() .. "/" .. path end
 
 
 -- { name, path, version }, or nil and a list of what was tried and failed.

@@ -83,9 +83,7 @@ end
 function dataflow.run(parts, fields)
   for _, part in ipairs(parts) do
     local is_needed = true
-    for _, field in ipairs(part.where or {}) do
-      is_needed = is_needed and fields[field] ~= nil
-    end
+    for _, field in ipairs(part.where or {}) do is_needed = is_needed and fields[field] ~= nil end
     if is_needed then part.run(dataflow.view(fields, part)) end
   end
 end

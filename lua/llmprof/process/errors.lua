@@ -36,9 +36,7 @@ errors.is = failure.is
 
 
 -- Is it what the host raises on SIGINT and SIGTERM, or what says so?
-function errors.is_interrupt(value)
-  return errors.is(value) and value.kind == "interrupted"
-end
+function errors.is_interrupt(value) return errors.is(value) and value.kind == "interrupted" end
 
 
 -- Kinds that follow from a code of the core, whatever was being done.
@@ -105,9 +103,7 @@ end
 
 
 -- The same with errors.handler.
-function errors.call(f, ...)
-  return errors.call_with(errors.handler, f, ...)
-end
+function errors.call(f, ...) return errors.call_with(errors.handler, f, ...) end
 
 
 -- For several things that may each be refused, so that all of it is said at once. try(f, ...):
@@ -132,9 +128,7 @@ end
 
 
 -- An error and those that were said with it.
-function errors.each(err)
-  return table.move(err.more or {}, 1, #(err.more or {}), 2, { err })
-end
+function errors.each(err) return table.move(err.more or {}, 1, #(err.more or {}), 2, { err }) end
 
 
 return errors

@@ -86,9 +86,7 @@ local comparisons = { ["=="] = "==", ["="] = "==", ["~="] = "~=", ["!="] = "~=",
   ["<="] = "<=", [">"] = ">", [">="] = ">=", ["~"] = "~", ["!~"] = "!~" }
 
 
-local function bad(message, hint)
-  errors.raise("usage", "where: " .. message, { hint = hint })
-end
+local function bad(message, hint) errors.raise("usage", "where: " .. message, { hint = hint }) end
 
 
 -- ---- text ----

@@ -15,9 +15,7 @@ local combine = {}
 local check = errors.check
 
 
-local function usage(message, hint)
-  errors.raise("usage", message, { hint = hint })
-end
+local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
 -- All rows, with room for a column of that name.

@@ -91,9 +91,7 @@ end
 
 
 -- The columns that they are grouped by.
-function group.keys_of(self)
-  return inner[self] and inner[self].keys or { "name" }
-end
+function group.keys_of(self) return inner[self] and inner[self].keys or { "name" } end
 
 
 local function state_of(self)
@@ -134,9 +132,7 @@ function Group:percentile(column, percentile)
 end
 
 
-function Group:count()
-  return made_of(self, { { statistic = "count", label = "count" } })
-end
+function Group:count() return made_of(self, { { statistic = "count", label = "count" } }) end
 
 
 -- Several statistics: agg("count", "sum dur", "p99 dur").

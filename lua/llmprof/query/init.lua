@@ -29,9 +29,7 @@ local inner = setmetatable({}, { __mode = "k" })
 local check = errors.check
 
 
-local function usage(message, hint)
-  errors.raise("usage", message, { hint = hint })
-end
+local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
 -- ---- making them ----
@@ -73,9 +71,7 @@ function query.from_rows(rows, declared, shown)
 end
 
 
-function query.is(value)
-  return getmetatable(value) == Frame
-end
+function query.is(value) return getmetatable(value) == Frame end
 
 
 -- The frame of C beneath, sorted if that was put off.
@@ -302,9 +298,7 @@ function methods:join(other, ...)
 end
 
 
-function methods:gaps(shortest)
-  return query.wrap(combine.gaps(rows_of(self), shortest))
-end
+function methods:gaps(shortest) return query.wrap(combine.gaps(rows_of(self), shortest)) end
 
 
 -- How much of the time of a frame another one ran, too: a frame of one row.
@@ -470,9 +464,7 @@ end
 local sealed = false
 
 -- From now on nothing is written by save: for questions of somebody else.
-function query.seal()
-  sealed = true
-end
+function query.seal() sealed = true end
 
 
 function methods:save(path)
@@ -496,9 +488,7 @@ end
 
 -- ---- as a Lua value ----
 
-function Frame:__len()
-  return #rows_of(self)
-end
+function Frame:__len() return #rows_of(self) end
 
 
 function Frame:__index(key)

@@ -61,9 +61,7 @@ local function describe(schema, rule)
 end
 
 
-local function cell(text)
-  return (text:gsub("|", "\\|"):gsub("<", "&lt;"))
-end
+local function cell(text) return (text:gsub("|", "\\|"):gsub("<", "&lt;")) end
 
 
 local function add_rows(schema, rule, prefix, lines)
@@ -113,9 +111,7 @@ end
 
 -- ---- configuration keys ----
 
-local function code(value)
-  return "`" .. tostring(value) .. "`"
-end
+local function code(value) return "`" .. tostring(value) .. "`" end
 
 
 local function type_of_key(declaration)
@@ -237,9 +233,7 @@ end
 -- ---- modules written in C ----
 
 -- The names of the modules, sorted.
-function reference.module_names()
-  return key_sets.sorted(annotations.modules())
-end
+function reference.module_names() return key_sets.sorted(annotations.modules()) end
 
 
 -- Lines of text as paragraphs, and what is indented as code; returns the code, too.
@@ -248,9 +242,7 @@ local function prose(lines)
   for _, line in ipairs(lines) do
     local example = line:match "^  (.*)"
     if example and #shown == 0 then out[#out + 1] = "```lua" end
-    if not example and #shown > 0 and not closed then
-      out[#out + 1], closed = "```", true
-    end
+    if not example and #shown > 0 and not closed then out[#out + 1], closed = "```", true end
     if example then shown[#shown + 1] = example end
     out[#out + 1] = example or line
   end

@@ -58,9 +58,7 @@ end
 -- after the point (nil: those that values need).
 function show.scale(unit, most)
   for _, scale in ipairs(scales[unit] or {}) do
-    if most < scale[1] then
-      return scale[2], scale[3], scale[2] ~= 1 and scale[4] or nil
-    end
+    if most < scale[1] then return scale[2], scale[3], scale[2] ~= 1 and scale[4] or nil end
   end
   return 1, unit, nil
 end
@@ -104,9 +102,7 @@ end
 -- ---- together ----
 
 -- Tables as tostring() gives them: the caller ends the line.
-function show.without_newline(text_of)
-  return (text_of:gsub("\n$", ""))
-end
+function show.without_newline(text_of) return (text_of:gsub("\n$", "")) end
 
 
 -- given: frame (of C), names (columns), rows (list), limit, bar (column or nil).
@@ -204,9 +200,7 @@ local LABEL = 28
 local check = errors.check
 
 
-local function width_of(label)
-  return math.max((out.columns(1) or WIDTH) - label - 2, 16)
-end
+local function width_of(label) return math.max((out.columns(1) or WIDTH) - label - 2, 16) end
 
 
 -- A number in its unit, as tables show it.
@@ -218,9 +212,7 @@ local function quantity(value, unit, most)
 end
 
 
-local function padded(label, width)
-  return text.pad(label, width, "right")
-end
+local function padded(label, width) return text.pad(label, width, "right") end
 
 
 -- What is at the left and at the right end, over `width` columns.
@@ -283,9 +275,7 @@ local function range_of(rows, name)
 end
 
 
-local function unit_of(rows, name)
-  return name and columns.find(rows, name).unit or nil
-end
+local function unit_of(rows, name) return name and columns.find(rows, name).unit or nil end
 
 
 -- A line: column y over column x (nil: the number of the row), least and largest values

@@ -216,9 +216,7 @@ end
 local SUMS = { "count", "duration", "hidden", "waiting" }
 
 
-local function total(group, column)
-  return group and group[column] and group[column].total or 0
-end
+local function total(group, column) return group and group[column] and group[column].total or 0 end
 
 
 -- Collectives that met others of their kind.
@@ -259,9 +257,7 @@ end
 -- ---- kernels ----
 
 -- A damaged file may lack the short name of a kernel.
-local function name_of(group)
-  return group.short_name or "(unnamed kernel)"
-end
+local function name_of(group) return group.short_name or "(unnamed kernel)" end
 
 
 -- By kernel, how many each rank ran in decode steps.

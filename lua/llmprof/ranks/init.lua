@@ -247,9 +247,7 @@ end
 -- most first.
 local function thread_records(made)
   local list, world = json.list {}, {}
-  for _, rank in ipairs(made.ranks) do
-    world[("%d/%d"):format(rank.part, rank.own)] = rank.rank
-  end
+  for _, rank in ipairs(made.ranks) do world[("%d/%d"):format(rank.part, rank.own)] = rank.rank end
   for i, part in ipairs(made.parts) do
     for _, thread in ipairs(part.about.idle_threads or {}) do
       local record = {}
@@ -265,9 +263,7 @@ end
 
 
 local function add_steps(record, made)
-  for _, part in ipairs(made.parts) do
-    record.engine = record.engine or part.about.engine
-  end
+  for _, part in ipairs(made.parts) do record.engine = record.engine or part.about.engine end
   record.source = source_of(made.parts)
   record.startup_steps = startup_of(made.parts)
   local counted = errors.check(made.steps:where { uncounted = false })
@@ -300,9 +296,7 @@ end
 -- The record as it would be of what counts alone, as far as the verdict asks. met: of that.
 local function of_counted(record, made, met)
   local list, cold = {}, made.steps:where { { "uncounted", "~=", false } }
-  for i, rank in ipairs(record.ranks) do
-    list[i] = { rank = rank.rank, leader = rank.leader }
-  end
+  for i, rank in ipairs(record.ranks) do list[i] = { rank = rank.rank, leader = rank.leader } end
   collectives.add_to_ranks(list, met)
   local spent = cold:group { sum = { "gpu_time" } }[1]
   return setmetatable({ ranks = list, totals = collectives.totals(met),

@@ -178,9 +178,7 @@ end
 -- whose kinds all have a communicator that none before it has: it is known to be another.
 local function group_ranks(made, all, told)
   local numbers, part_of = {}, {}
-  for i, rank in ipairs(made.ranks) do
-    numbers[i], part_of[rank.rank] = rank.rank, rank.part
-  end
+  for i, rank in ipairs(made.ranks) do numbers[i], part_of[rank.rank] = rank.rank, rank.part end
   made.groups = clocks.groups(all, numbers, told, part_of)
   for world, group in pairs(made.groups) do
     group.named = group.leader == world and not group.tried and not told.nameless[world]

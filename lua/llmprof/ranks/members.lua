@@ -299,9 +299,7 @@ end
 -- The quickest of NEAR transfers one after the other.
 local function quickest(transfers, first)
   local least = math.huge
-  for i = first, math.min(first + NEAR - 1, #transfers) do
-    least = math.min(least, transfers[i])
-  end
+  for i = first, math.min(first + NEAR - 1, #transfers) do least = math.min(least, transfers[i]) end
   return least
 end
 

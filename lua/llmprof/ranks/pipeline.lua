@@ -59,9 +59,7 @@ local function meeting(all)
       table.insert(of[group.key], group.world)
     end
   end
-  for _, list in pairs(of) do
-    found[#found + 1] = lists.sort(list)
-  end
+  for _, list in pairs(of) do found[#found + 1] = lists.sort(list) end
   return found
 end
 
@@ -137,9 +135,7 @@ local function take_turns(ranks, all, busy)
     local other = sets[i % #sets + 1]
     local from, to = one:join(other):span()
     local least = math.min(one:covered(), other:covered())
-    if least == 0 or both(one, other, from, to):covered() > AT_ONCE * least then
-      return false
-    end
+    if least == 0 or both(one, other, from, to):covered() > AT_ONCE * least then return false end
   end
   return true
 end
@@ -190,9 +186,7 @@ end
 -- By rank what the rows of a frame cover.
 local function sets_of(frame, ranks)
   local sets = {}
-  for _, rank in ipairs(ranks) do
-    sets[rank.rank] = frame:where { world = rank.rank }:union()
-  end
+  for _, rank in ipairs(ranks) do sets[rank.rank] = frame:where { world = rank.rank }:union() end
   return sets
 end
 

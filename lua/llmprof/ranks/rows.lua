@@ -10,9 +10,7 @@ function rows.has(frame, name) return lists.find(frame:columns(), "name", name) 
 
 
 -- The names of a frame's columns; those among some that it has, in the order of these.
-function rows.names(frame)
-  return lists.map(frame:columns(), "name")
-end
+function rows.names(frame) return lists.map(frame:columns(), "name") end
 
 function rows.among(frame, names)
   return lists.filtered(names, function(name) return rows.has(frame, name) end)
@@ -39,9 +37,7 @@ end
 
 
 -- The number of a thread of a process: threads of two processes may have the same number.
-function rows.thread_of(pid, tid)
-  return tid and (pid or 0) << 32 | tid
-end
+function rows.thread_of(pid, tid) return tid and (pid or 0) << 32 | tid end
 
 
 -- Add `thread`, that number, to a frame that has none yet. pid, tid: its columns.

@@ -29,9 +29,7 @@ local order = { prefill = 1, mixed = 2, decode = 3, empty = 4 }
 function step_groups.place(phase) return order[phase] or 5 end
 
 
-local function columns()
-  return sorted_keys(means)
-end
+local function columns() return sorted_keys(means) end
 
 
 -- Of what a group of llmprof.frame says: means, and the spread of lengths.
@@ -185,9 +183,7 @@ end
 
 -- ---- waiting and transfer of each step ----
 
-local function step_key(world, start)
-  return ("%d/%d"):format(world, start)
-end
+local function step_key(world, start) return ("%d/%d"):format(world, start) end
 
 
 -- Add the start of its step to each row.

@@ -114,9 +114,7 @@ end
 
 -- ---- rows ----
 
-local function column(name, values)
-  return { name = name, type = "integer", values = values }
-end
+local function column(name, values) return { name = name, type = "integer", values = values } end
 
 
 -- Windows as a frame, and the numbers of their phases.

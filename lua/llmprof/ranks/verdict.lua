@@ -284,9 +284,7 @@ local function needs_of(groups, between)
 end
 
 
-local function sum_of(list, field)
-  return lists.sum(list, function(own) return own[field] end)
-end
+local function sum_of(list, field) return lists.sum(list, function(own) return own[field] end) end
 
 
 -- The ranks of a list that meet in collectives with one of them.

@@ -48,9 +48,7 @@ function config.untimed(cfg)
 end
 
 
-local function bad(message, hint)
-  errors.raise("usage", message, { hint = hint })
-end
+local function bad(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
 -- ---- declared keys ----
@@ -69,9 +67,7 @@ end
 local type_of = config.type_of
 
 
-local function is_finite(value)
-  return type(value) == "number" and value - value == 0
-end
+local function is_finite(value) return type(value) == "number" and value - value == 0 end
 
 
 -- The built-in keys and the recipe's, by name. sections: what the recipe's report has.
@@ -181,9 +177,7 @@ end
 
 
 -- A key that may be without a value: it has no default, or an empty text.
-local function is_optional(declaration)
-  return declaration[2] == nil or declaration[2] == ""
-end
+local function is_optional(declaration) return declaration[2] == nil or declaration[2] == "" end
 
 
 local function is_unset(declaration, value)
@@ -203,9 +197,7 @@ function Layers:set(key, value, where)
 end
 
 
-local function bad_tree(where)
-  bad(("%s: a table of keys is expected"):format(where))
-end
+local function bad_tree(where) bad(("%s: a table of keys is expected"):format(where)) end
 
 
 -- A tree of tables as dotted keys.
@@ -330,9 +322,7 @@ end
 
 -- A key cannot be a group of keys as well.
 local function check_place(declared, key)
-  if is_group(declared, key) then
-    bad(("command line: '%s' is a group of keys"):format(key))
-  end
+  if is_group(declared, key) then bad(("command line: '%s' is a group of keys"):format(key)) end
   for at in key:gmatch "()%." do
     local above = key:sub(1, at - 1)
     if declared[above] then

@@ -43,9 +43,7 @@ recipe.fields = {
 
 -- An error in what a recipe declares. path: the keys that lead to it, from the
 -- recipe's table on.
-local function bad(path, message)
-  errors.raise("usage", message, { path = path })
-end
+local function bad(path, message) errors.raise("usage", message, { path = path }) end
 
 
 local function check_field(name, value, known)
@@ -259,9 +257,7 @@ end
 
 -- Refuse a configuration, from the workload function or a hook: one line, what
 -- to do instead (optional), exit status 2.
-function recipe.fail(message, hint)
-  errors.raise("usage", message, { hint = hint })
-end
+function recipe.fail(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
 -- ---- lines ----
@@ -318,9 +314,7 @@ end
 
 -- A program that lies beside the recipe as CUDA source: a word of argv. It is
 -- compiled when a run first needs it.
-function recipe.compiled(name)
-  return { compile = recipe.path(name) }
-end
+function recipe.compiled(name) return { compile = recipe.path(name) } end
 
 
 local function bad_list(where, message)
@@ -337,9 +331,7 @@ local function check_input(entry, where, number)
   if type(entry.name) ~= "string" or entry.name == "" then bad_list(at, "name is missing") end
   local digest = entry.sha256
   local fits = type(digest) == "string" and #digest == 64 and digest:find "^%x+$"
-  if digest ~= nil and not fits then
-    bad_list(at, "sha256: 64 hexadecimal digits are expected")
-  end
+  if digest ~= nil and not fits then bad_list(at, "sha256: 64 hexadecimal digits are expected") end
   return { name = entry.name, sha256 = digest, bytes = entry.bytes }
 end
 
@@ -457,9 +449,7 @@ end
 
 
 -- Is a word that names a recipe a path? Else it is the name of one that ships.
-local function is_path(word)
-  return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil
-end
+local function is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
 
 
 -- A word as the folder recipes/ (or none), a name and the ending .lua (or none).
@@ -506,9 +496,7 @@ local function find(word)
 end
 
 
-function recipe.has(name)
-  return find_name(name) ~= nil
-end
+function recipe.has(name) return find_name(name) ~= nil end
 
 
 -- Load a recipe. A word with a "/" or that ends in .lua is a path; where no file is there,

@@ -69,9 +69,7 @@ end
 
 
 -- Can its window be opened when we like, and again?
-local function has_window(engine)
-  return type(engine.window) == "table"
-end
+local function has_window(engine) return type(engine.window) == "table" end
 
 
 local window_load = {
@@ -153,9 +151,7 @@ local function page_options(engine, cfg)
 end
 
 
-local function lengths(given, otherwise)
-  return given ~= "" and given or otherwise
-end
+local function lengths(given, otherwise) return given ~= "" and given or otherwise end
 
 
 -- What differs between rounds, a rate and another generator.
@@ -250,9 +246,7 @@ end
 
 
 -- What is served, by its name or the name of its folder or file.
-local function identify(cfg)
-  return { name = cfg.model.path:match "([^/]+)/*$" }
-end
+local function identify(cfg) return { name = cfg.model.path:match "([^/]+)/*$" } end
 
 
 -- ---- prefill and decode apart ----

@@ -44,9 +44,7 @@ function blocks.note(text) return blocks.say(text, "note") end
 
 
 -- A title within a section.
-function blocks.title(title)
-  return blocks.heading { title = title, level = 3 }
-end
+function blocks.title(title) return blocks.heading { title = title, level = 3 } end
 
 
 local function add(list, given)

@@ -257,16 +257,12 @@ end
 
 
 -- All of them, by their names in the order above.
-function chapters.names()
-  return lists.map(list, "name")
-end
+function chapters.names() return lists.map(list, "name") end
 
 
 function chapters.title(name) return by_name[name].title end
 
-function chapters.heading(name)
-  return blocks.heading { level = 2, title = by_name[name].title }
-end
+function chapters.heading(name) return blocks.heading { level = 2, title = by_name[name].title } end
 
 
 -- What a section says, without its title; nil where it is not there.

@@ -82,9 +82,7 @@ local function stage(results, one)
 end
 
 
-local function key_of(finding)
-  return finding.rule .. ":" .. (finding.stage or "")
-end
+local function key_of(finding) return finding.rule .. ":" .. (finding.stage or "") end
 
 
 local function move(list, finding)
@@ -180,9 +178,7 @@ local function clients_line(results)
         time.p99_ns and (" (p99 %s)"):format(text.duration(time.p99_ns)) or "")
     end
   end
-  if given.tokens_per_s then
-    said[#said + 1] = text.number(given.tokens_per_s, 1) .. " tokens/s"
-  end
+  if given.tokens_per_s then said[#said + 1] = text.number(given.tokens_per_s, 1) .. " tokens/s" end
   if #said == 0 then return nil end
   local who = { given.generator }
   if given.completed then who[#who + 1] = text.count(given.completed) .. " requests" end

@@ -147,9 +147,7 @@ end
 -- How far it can be trusted, and where it is from.
 local function trust_line(results)
   local said, share = {}, results.totals and results.totals.stage_share
-  if results.integrity then
-    said[1] = results.integrity.verdict:gsub("^%l", string.upper) .. "."
-  end
+  if results.integrity then said[1] = results.integrity.verdict:gsub("^%l", string.upper) .. "." end
   if share then
     said[#said + 1] = ("%s of the GPU time lies in a stage."):format(words.percent(share))
   end

@@ -17,9 +17,7 @@ local findings = {}
 local SMALL = 0.01
 
 -- All of them, ranked.
-function findings.list(results)
-  return results.advice and results.advice.findings or {}
-end
+function findings.list(results) return results.advice and results.advice.findings or {} end
 
 local list_of = findings.list
 
@@ -155,9 +153,7 @@ end
 
 
 -- A reader must not add up gains that are one and the same time: the note, nil where none are.
-local function caution(results)
-  return blocks.note(results.advice and results.advice.note)
-end
+local function caution(results) return blocks.note(results.advice and results.advice.note) end
 
 
 -- The first findings as a block of moves, `most` of them, each in short, and the note.

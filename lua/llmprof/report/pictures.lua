@@ -161,9 +161,7 @@ function pictures.name(frame)
 end
 
 
-function pictures.percent(samples, all)
-  return text.number(100 * samples / all, 1) .. " %"
-end
+function pictures.percent(samples, all) return text.number(100 * samples / all, 1) .. " %" end
 
 
 local function short(frame) return text.truncate(pictures.name(frame), NAME, "middle") end

@@ -105,9 +105,7 @@ local Page = {}
 Page.__index = Page
 
 
-function Page:add(lines)
-  table.move(lines, 1, #lines, #self.out + 1, self.out)
-end
+function Page:add(lines) table.move(lines, 1, #lines, #self.out + 1, self.out) end
 
 
 -- Ends the paragraph or table that is being gathered.

@@ -46,9 +46,7 @@ function ranks.basis(results)
 end
 
 
-local function as_sentence(said)
-  return said:sub(1, 1):upper() .. said:sub(2) .. "."
-end
+local function as_sentence(said) return said:sub(1, 1):upper() .. said:sub(2) .. "." end
 
 
 -- What stands for the KV cache on its way from the ranks that prefill; nil where one rank
@@ -89,9 +87,7 @@ function ranks.clients(results)
     .. "%s %%"):format(text.duration(made.tpot.mean_ns), text.duration(made.step_interval_ns),
       text.number(made.difference * 100, 1))
   local why = "; tokens that come faster than steps end come several at once, or are of other steps"
-  if made.difference > 0 then
-    why = "; the rest is the queue, detokenising and the network"
-  end
+  if made.difference > 0 then why = "; the rest is the queue, detokenising and the network" end
   return said .. (made.agrees and ", which agrees" or why) .. (made.stall_ns
     and (". %s of the interval go to the prefill of other requests"):format(
       text.duration(made.stall_ns)) or "") .. ". " .. as_sentence(made.attributable)

@@ -52,9 +52,7 @@ end
 
 
 -- What a kernel is called where people read; results from before labels have none.
-function rows.label(kernel)
-  return kernel.label or kernel.short_name
-end
+function rows.label(kernel) return kernel.label or kernel.short_name end
 
 
 -- What a kernel's counters are of, in a word.
@@ -124,9 +122,7 @@ end
 -- How many kernels the tables of the largest show, where results do not say.
 local TOP_N = 20
 
-function rows.top_n(results)
-  return results.run.top_n or TOP_N
-end
+function rows.top_n(results) return results.run.top_n or TOP_N end
 
 
 -- Rows in the order of their GPU time, as many as top_n.
@@ -182,9 +178,7 @@ function rows.functions(results)
 end
 
 
-local function stage_label(stage)
-  return (stage.parent and "· " or "") .. stage.name
-end
+local function stage_label(stage) return (stage.parent and "· " or "") .. stage.name end
 
 
 local function has_figures(stage)
@@ -543,9 +537,7 @@ end
 local function shapes_text(shapes)
   if type(shapes) ~= "table" then return nil end
   local list = {}
-  for i, shape in ipairs(shapes) do
-    list[i] = errors.check(json.encode(shape)):gsub(",", ", ")
-  end
+  for i, shape in ipairs(shapes) do list[i] = errors.check(json.encode(shape)):gsub(",", ", ") end
   return table.concat(list, " ")
 end
 

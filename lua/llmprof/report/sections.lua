@@ -14,9 +14,7 @@ local sections = {}
 -- ---- rows of sections ----
 
 -- The list at a path of results ("ranks.steps"); empty where there is none.
-local function list_at(results, path)
-  return keys.at(results, path) or {}
-end
+local function list_at(results, path) return keys.at(results, path) or {} end
 
 
 -- A function from results to such a list; make(one, results): fields that its rows have besides.
@@ -310,9 +308,7 @@ end
 
 
 -- All of them, in the order of the reports.
-function sections.all()
-  return list
-end
+function sections.all() return list end
 
 
 function sections.known(name) return by_name[name] ~= nil end

@@ -36,9 +36,7 @@ function words.batch(batch)
 end
 
 
-function words.percent(share)
-  return text.number(share * 100, 0) .. " %"
-end
+function words.percent(share) return text.number(share * 100, 0) .. " %" end
 
 
 -- ---- what is not there ----
@@ -54,9 +52,7 @@ function words.reason(results, what)
 end
 
 
-function words.not_measured(results, what)
-  return words.reason(results, what) or "Not measured."
-end
+function words.not_measured(results, what) return words.reason(results, what) or "Not measured." end
 
 
 -- Why a table of the timeline has no rows: there is none, or the GPU did nothing.
@@ -245,9 +241,7 @@ end
 -- "3.34 B", "155.3 k": a count of parameters.
 local function parameters(count)
   for _, unit in ipairs { { 1e9, "B" }, { 1e6, "M" }, { 1e3, "k" } } do
-    if count >= unit[1] then
-      return ("%s %s"):format(text.number(count / unit[1], 2), unit[2])
-    end
+    if count >= unit[1] then return ("%s %s"):format(text.number(count / unit[1], 2), unit[2]) end
   end
   return text.count(count)
 end

@@ -82,9 +82,7 @@ end
 
 -- ---- the machine ----
 
-local function any(list, is)
-  return lists.any(list, is)
-end
+local function any(list, is) return lists.any(list, is) end
 
 
 -- Does anything say that this is a container? Nothing proves that it is none.

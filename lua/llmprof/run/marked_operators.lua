@@ -155,9 +155,7 @@ end
 local function add_call(rows, range)
   local row = rows:of(range.operator)
   row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + range.own
-  if not range.inner then
-    row.host_total_ns = row.host_total_ns + range.duration
-  end
+  if not range.inner then row.host_total_ns = row.host_total_ns + range.duration end
   if range.shapes then row.shapes[range.shapes] = (row.shapes[range.shapes] or 0) + 1 end
   if range.stage then
     local stage = stage_of(row, range.stage)

@@ -115,9 +115,7 @@ local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
 
 -- ---- from a trace ----
 
-local function frame(recorded, name)
-  return errors.check(recorded:frame(name))
-end
+local function frame(recorded, name) return errors.check(recorded:frame(name)) end
 
 
 local function any_shape(shapes)
@@ -163,9 +161,7 @@ function operators.inputs(lookups)
     if made and rows > largest then list, by_key, largest = json.list {}, {}, rows end
     if made and rows == largest then
       local key = tuple(made.sequences, made.tokens)
-      if not by_key[key] then
-        made.calls, by_key[key], list[#list + 1] = 0, made, made
-      end
+      if not by_key[key] then made.calls, by_key[key], list[#list + 1] = 0, made, made end
       by_key[key].calls = by_key[key].calls + one.count
     end
   end
@@ -196,9 +192,7 @@ local function launched(gpu)
     list[#list + 1] = { name = group.name or UNNAMED, calls = group.count,
       device_ns = group.duration.total }
   end
-  for _, list in pairs(by_operator) do
-    table.sort(list, lists.by("-device_ns", "name"))
-  end
+  for _, list in pairs(by_operator) do table.sort(list, lists.by("-device_ns", "name")) end
   return by_operator
 end
 

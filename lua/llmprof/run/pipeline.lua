@@ -76,9 +76,7 @@ end
 
 
 -- Nothing yet.
-local function no_others()
-  return setmetatable({ steps = {}, waiting = {} }, Others)
-end
+local function no_others() return setmetatable({ steps = {}, waiting = {} }, Others) end
 
 
 -- Begin with these steps. work(step) is called there, and its value is handed to
@@ -271,9 +269,7 @@ local function left_out(ctx, step)
 end
 
 
-local function elapsed(from)
-  return (sys.monotonic() - from) / 1e9
-end
+local function elapsed(from) return (sys.monotonic() - from) / 1e9 end
 
 
 local function lines_of(detail)

@@ -19,9 +19,7 @@ local NOTES = 24 -- columns before the note of a step
 local silent = setmetatable({}, { __index = function() return function() end end })
 
 
-local function seconds(value)
-  return ("%6.1f s"):format(value)
-end
+local function seconds(value) return ("%6.1f s"):format(value) end
 
 
 -- The columns of the stage table that fit a terminal.

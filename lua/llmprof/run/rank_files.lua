@@ -21,14 +21,10 @@ rank_files.SUFFIX = ".part"
 
 
 -- What a file is called, with SUFFIX its part.
-function rank_files.name_of(path)
-  return (path:match "([^/]*)$":gsub("%.sqlite$", ""))
-end
+function rank_files.name_of(path) return (path:match "([^/]*)$":gsub("%.sqlite$", "")) end
 
 
-local function is_part(path)
-  return path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX
-end
+local function is_part(path) return path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX end
 
 
 -- Of the files of a folder, those that a reader claims as a timeline, and others that end

@@ -61,9 +61,7 @@ local LEAST = { [50] = 2, [90] = 10, [99] = 100 }
 
 
 -- Are this many values enough for a percentile: 50, 90 or 99?
-function statistics.supports(count, wanted)
-  return count >= LEAST[wanted]
-end
+function statistics.supports(count, wanted) return count >= LEAST[wanted] end
 
 
 -- Fields p50_ns, p90_ns and p99_ns of values in ns, as far as these are enough, laid over

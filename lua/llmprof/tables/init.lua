@@ -452,23 +452,17 @@ for _, format in ipairs(formats) do by_name[format.name] = format end
 
 
 -- The formats that commands offer, in the order in which people are told of them.
-function tables.formats()
-  return lists.filtered(formats, "extension")
-end
+function tables.formats() return lists.filtered(formats, "extension") end
 
 
 -- A format by its name; nil when there is none.
-function tables.format(name)
-  return by_name[name]
-end
+function tables.format(name) return by_name[name] end
 
 
 -- ---- together ----
 
 -- One cell as people see it in a table.
-function tables.cell(column, row)
-  return cell(column, row, ",")
-end
+function tables.cell(column, row) return cell(column, row, ",") end
 
 
 -- Render rows in a format, by its name. options: keys ("key" or "title": what names the

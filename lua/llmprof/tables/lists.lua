@@ -11,9 +11,7 @@ end
 
 
 -- Add the entries of a list to another one, which is returned.
-function lists.add(to, list)
-  return table.move(list, 1, #list, #to + 1, to)
-end
+function lists.add(to, list) return table.move(list, 1, #list, #to + 1, to) end
 
 
 -- The first entries of a list, `most` at most (nil: all), as a new one.

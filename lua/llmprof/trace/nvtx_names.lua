@@ -5,9 +5,7 @@ local range_name = {}
 
 
 -- A name as recipes may write it: "domain@text" is "domain:text".
-function range_name.canonical(name)
-  return (name:gsub("^([^@:%s]+)@([^@]+)$", "%1:%2"))
-end
+function range_name.canonical(name) return (name:gsub("^([^@:%s]+)@([^@]+)$", "%1:%2")) end
 
 
 -- Domain (nil for the default one) and text of a name.
@@ -26,9 +24,7 @@ end
 
 
 -- What means something in a filter of ncu is escaped.
-local function escape(text)
-  return (text:gsub("[@,%[%]/*+]", "\\%0"))
-end
+local function escape(text) return (text:gsub("[@,%[%]/*+]", "\\%0")) end
 
 
 -- A push/pop range as a filter of ncu: "text/" or "domain@text/". is_default:
@@ -50,9 +46,7 @@ end
 
 
 -- What a step of the stage of that name makes, as texts call it: only decode's is a token.
-function range_name.step(name)
-  return range_name.role(name) == "decode" and "token" or "step"
-end
+function range_name.step(name) return range_name.role(name) == "decode" and "token" or "step" end
 
 
 -- ---- what the text of a range says of a model ----

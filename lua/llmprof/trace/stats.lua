@@ -54,9 +54,7 @@ end
 
 -- ---- rows ----
 
-local function frame(trace, name)
-  return check(trace:frame(name))
-end
+local function frame(trace, name) return check(trace:frame(name)) end
 
 
 -- Statistics of one column of a group, by name with a prefix.
@@ -104,9 +102,7 @@ end
 -- is a cell of these. It is asked once for all rows that are equal there.
 local function with_text(groups, by, name, of)
   local keys, values = check(groups:group { by = by, columns = {} }), {}
-  for i = 1, #keys do
-    values[i] = of(function(column) return keys:get(i, column) end) or false
-  end
+  for i = 1, #keys do values[i] = of(function(column) return keys:get(i, column) end) or false end
   return check(groups:extend(by, #keys, { { name = name, type = "string", values = values } }))
 end
 
@@ -128,9 +124,7 @@ end
 
 
 -- Total descending, then fewer calls, then by name.
-local function by_total(groups, name)
-  return order(groups, "-total", "count", "?" .. name)
-end
+local function by_total(groups, name) return order(groups, "-total", "count", "?" .. name) end
 
 
 -- "cudaMalloc_v3020" -> "cudaMalloc"; only four-digit versions, as NVIDIA does
@@ -151,9 +145,7 @@ local function with_size(groups, what)
 end
 
 
-local function kernel_name_column(options)
-  return options.base and "short_name" or "name"
-end
+local function kernel_name_column(options) return options.base and "short_name" or "name" end
 
 
 local styles = { [0] = "PushPop", "StartEnd" }
@@ -163,9 +155,7 @@ local function with_style(groups)
 end
 
 
-local function tag_column(options)
-  return options.names == "2023" and "tag" or "colon_tag"
-end
+local function tag_column(options) return options.names == "2023" and "tag" or "colon_tag" end
 
 
 -- ---- the reports ----
@@ -383,9 +373,7 @@ local function rows_of(trace, report, result, options)
   end
   local groups, order_keys = report.rows(trace, options)
   local sorted = check(groups:sort(order_keys))
-  if #sorted == 0 then
-    result.reason = "the tables are there but hold no such event"
-  end
+  if #sorted == 0 then result.reason = "the tables are there but hold no such event" end
   return sorted
 end
 

@@ -15,9 +15,7 @@ local function ms(value) return (("%.3f"):format(value / 1e6):gsub("^%-(0%.000)$
 
 
 -- "4.31 to 5.02", and of enough steps the share.
-local function interval(row)
-  return ("%s to %s"):format(ms(row.low), ms(row.high))
-end
+local function interval(row) return ("%s to %s"):format(ms(row.low), ms(row.high)) end
 
 
 local GAINS = {

@@ -691,9 +691,7 @@ end
 local function line_of(x, y)
   local n, mx, my = #x, statistics.sum(x) / #x, statistics.sum(y) / #y
   local sxx, sxy, left = 0, 0, 0
-  for i = 1, n do
-    sxx, sxy = sxx + (x[i] - mx) ^ 2, sxy + (x[i] - mx) * (y[i] - my)
-  end
+  for i = 1, n do sxx, sxy = sxx + (x[i] - mx) ^ 2, sxy + (x[i] - mx) * (y[i] - my) end
   if n < 8 or sxx == 0 then return nil end
   local slope = sxy / sxx
   for i = 1, n do left = left + (y[i] - my - slope * (x[i] - mx)) ^ 2 end

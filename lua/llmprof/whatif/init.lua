@@ -117,9 +117,7 @@ local function gain_of(now, least, most, off, misfit)
     made.low = math.min(mean(least), gain) - width
     made.high = math.max(mean(least), gain) + width
   end
-  if math.min(gain, table.unpack(least)) >= 0 and off == 0 then
-    made.low = math.max(made.low, 0)
-  end
+  if math.min(gain, table.unpack(least)) >= 0 and off == 0 then made.low = math.max(made.low, 0) end
   if off > 0 and gain ~= 0 then
     made.low = math.min(made.low, gain - off)
     made.high = math.max(made.high, math.min(gain + off, mean(now)))
@@ -818,9 +816,7 @@ local HOST = "The host: launches that both runs make take %.2f times the CPU tim
   .. "%.3f to %.3f, and takes %.3f: %s."
 
 local function host_line(host)
-  if not host then
-    return "The host: no launches of both runs tell whether it stayed as fast."
-  end
+  if not host then return "The host: no launches of both runs tell whether it stayed as fast." end
   return HOST:format(host.factor, host.from, host.to, text.count(host.kinds),
     host.predicted / 1e6, host.low / 1e6, host.high / 1e6, host.came / 1e6,
     host.inside and "inside" or "outside")

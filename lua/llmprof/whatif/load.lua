@@ -130,9 +130,7 @@ local function ttft_of(one) return one.first - one.sent end
 
 
 -- Without those of which `of` knows none.
-local function values(list, of)
-  return lists.map(list, of)
-end
+local function values(list, of) return lists.map(list, of) end
 
 local function quantile(list, of, percent)
   return statistics.percentile(values(list, of), percent)

@@ -191,9 +191,7 @@ local function add_units(part)
   part.found = rawget(part.source, "found") or units.stages(part.source)
   rawset(part.source, "found", part.found)
   part.units, part.counts = units.list(part.trace, part.found), {}
-  for _, one in ipairs(part.units) do
-    part.counts[one.stage] = (part.counts[one.stage] or 0) + 1
-  end
+  for _, one in ipairs(part.units) do part.counts[one.stage] = (part.counts[one.stage] or 0) + 1 end
 end
 
 

@@ -21,9 +21,7 @@ local function with_steps(source)
   for _, one in ipairs(without_recipe and outermost.or_inferred(source.trace) or {}) do
     by_name[one.name] = one
   end
-  for i, one in ipairs(source.declared) do
-    list[i] = not one.parent and by_name[one.name] or one
-  end
+  for i, one in ipairs(source.declared) do list[i] = not one.parent and by_name[one.name] or one end
   return list
 end
 

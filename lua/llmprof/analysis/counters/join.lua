@@ -76,9 +76,7 @@ end
 local function of_kernels(launches)
   local list, count = {}, 0
   for _, class in ipairs(launches.classes) do
-    if not class.whole_range then
-      list[#list + 1], count = class, count + #class.rows
-    end
+    if not class.whole_range then list[#list + 1], count = class, count + #class.rows end
   end
   return list, count
 end
@@ -251,9 +249,7 @@ local function is_empty(row)
 end
 
 
-local function ratio(above, below)
-  return above and below and below > 0 and above / below or nil
-end
+local function ratio(above, below) return above and below and below > 0 and above / below or nil end
 
 
 -- What the shapes of a kernel say together, each as often as it ran: amounts are
@@ -262,9 +258,7 @@ local function together(rows)
   local sums, launches = {}, 0
   for _, row in ipairs(rows) do
     launches = launches + row.launches
-    for _, entry in ipairs(PERCENTS) do
-      add(sums, entry[1], row[entry[1]], row.total_ns)
-    end
+    for _, entry in ipairs(PERCENTS) do add(sums, entry[1], row[entry[1]], row.total_ns) end
     for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], row[entry[1]], row.calls) end
     sums.calls = (sums.calls or 0) + row.calls
   end
@@ -331,9 +325,7 @@ local function devices_of(list)
 end
 
 
-local function classes_of(chosen)
-  return lists.map(chosen, "class")
-end
+local function classes_of(chosen) return lists.map(chosen, "class") end
 
 
 -- A row for each measured shape that the kernel has: { grid, block, calls, total_ns

@@ -130,9 +130,7 @@ local function unknown_of(list)
   local count, reasons = 0, {}
   for _, kernel in ipairs(list) do
     local own = kernel.counters
-    if own and own.bound == "unknown" then
-      count, reasons[own.bound_reason] = count + 1, true
-    end
+    if own and own.bound == "unknown" then count, reasons[own.bound_reason] = count + 1, true end
   end
   return count > 0 and count or nil, table.concat(keys.sorted(reasons), "; ")
 end

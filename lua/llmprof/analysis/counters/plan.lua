@@ -32,9 +32,7 @@ local TOKENS = "infer.max_new_tokens"
 local FEWEST_TOKENS = 4
 
 
-local function value_of(cfg, key)
-  return math.tointeger(value_at(cfg, key))
-end
+local function value_of(cfg, key) return math.tointeger(value_at(cfg, key)) end
 
 
 -- What changing these declared keys to a value takes; and the values before.
@@ -69,9 +67,7 @@ function counter_plan.ways(declared, cfg, tokens, repeats_needed)
   local warmups, befores = changed(declared, cfg, before, 0)
   local changes = table.move(warmups, 1, #warmups, #repeats + 1, repeats)
   local ways = { { changes = {}, runs = product(counts), warmups = sum(befores), steps = 1 } }
-  if #changes > 0 then
-    ways[2] = { changes = changes, runs = runs, warmups = 0, steps = 1 }
-  end
+  if #changes > 0 then ways[2] = { changes = changes, runs = runs, warmups = 0, steps = 1 } end
   local fewer = tokens and declared[TOKENS] and tokens // 2 or 0
   while fewer >= FEWEST_TOKENS do
     local all = table.move(changes, 1, #changes, 1, {})
@@ -200,9 +196,7 @@ end
 
 
 -- A kernel without a mangled name goes by its function's.
-local function name_of(kernel, base)
-  return kernel[name_fields[base]] or kernel.short_name
-end
+local function name_of(kernel, base) return kernel[name_fields[base]] or kernel.short_name end
 
 
 -- ncu measures a name wherever it runs in the ranges, so a name is what costs:

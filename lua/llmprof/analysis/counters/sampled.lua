@@ -150,9 +150,7 @@ function sampled.add(results, trace, found, kernels)
 end
 
 
-function sampled.run(state)
-  sampled.add(state, state.trace, state.found, state.kernels or {})
-end
+function sampled.run(state) sampled.add(state, state.trace, state.found, state.kernels or {}) end
 
 
 return sampled

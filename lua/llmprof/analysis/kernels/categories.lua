@@ -156,9 +156,7 @@ end
 local function flat(rules)
   local list, names, numbers = {}, {}, {}
   local function add(category, patterns, own)
-    if not numbers[category] then
-      names[#names + 1], numbers[category] = category, #names + 1
-    end
+    if not numbers[category] then names[#names + 1], numbers[category] = category, #names + 1 end
     for _, pattern in ipairs(patterns or {}) do
       for _, sought in ipairs(ready(tostring(pattern), own)) do
         list[#list + 1] = { pattern = tostring(pattern), number = numbers[category], own = own,

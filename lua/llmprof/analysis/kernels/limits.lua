@@ -111,9 +111,7 @@ end
 local ALL = 0.999
 
 
-local function per_s(peak)
-  return peak and peak.per_s
-end
+local function per_s(peak) return peak and peak.per_s end
 
 
 -- Seconds of one launch; nil when what it did, or what the GPU can do, is not
@@ -203,9 +201,7 @@ end
 -- A stage's point is that of the model's work, a kernel's of what it issued; of one
 -- whose FLOP were not measured only dram_rate says how near it is to the DRAM's roof.
 
-local function ratio(above, below)
-  return above and below and below > 0 and above / below or nil
-end
+local function ratio(above, below) return above and below and below > 0 and above / below or nil end
 
 
 local function bound_of(intensity, roof, memory)

@@ -32,9 +32,7 @@ local PARTS, PART_REGISTERS, REGISTER_UNIT, RESERVED, SHARED_UNIT = 4, 16384, 25
 local WARP = 32
 
 
-local function round_up(value, unit)
-  return (value + unit - 1) // unit * unit
-end
+local function round_up(value, unit) return (value + unit - 1) // unit * unit end
 
 
 -- Blocks that an SM holds by each limit: registers, shared, warps, blocks (absent: it limits

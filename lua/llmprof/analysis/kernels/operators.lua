@@ -116,9 +116,7 @@ local function sequences(launches, places)
     for number in stage.order:gmatch "%d+" do
       local place = (math.tointeger(tonumber(number)) or -1) + 1
       local word = places[place] and places[place].word or false
-      for _, list in ipairs(into) do
-        list[1][#list[1] + 1], list[2][#list[2] + 1] = word, place
-      end
+      for _, list in ipairs(into) do list[1][#list[1] + 1], list[2][#list[2] + 1] = word, place end
     end
   end
   return function(stage)

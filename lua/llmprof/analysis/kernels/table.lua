@@ -18,9 +18,7 @@ local UNNAMED = "(unnamed kernel)" -- the export does not have its string
 kernels.LISTED = 10000
 
 
-local function known(name)
-  return name ~= "" and name or nil
-end
+local function known(name) return name ~= "" and name or nil end
 
 
 -- The shapes of a row's kernel, of those by name. A damaged file may have several short
@@ -129,13 +127,9 @@ end
 
 
 -- The GPU that a kernel ran on, where it is one; and how many there are otherwise.
-local function device_of(row)
-  return row.distinct.device == 1 and row.device.min or nil
-end
+local function device_of(row) return row.distinct.device == 1 and row.device.min or nil end
 
-local function devices_of(row)
-  return row.distinct.device > 1 and row.distinct.device or nil
-end
+local function devices_of(row) return row.distinct.device > 1 and row.distinct.device or nil end
 
 
 -- ---- where there are many names ----

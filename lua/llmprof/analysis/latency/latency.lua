@@ -55,9 +55,7 @@ local function times_of(runs)
       local step = run.steps[place]
       if step and not step.cold then sum, count = sum + step.stop - step.start, count + 1 end
     end
-    if count > 0 then
-      times[#times + 1], opening = sum / count, opening or place == 1
-    end
+    if count > 0 then times[#times + 1], opening = sum / count, opening or place == 1 end
   end
   return { times = times, opening = opening }
 end
@@ -113,9 +111,7 @@ local function waited(instance)
 end
 
 
-local function wall_of(instance)
-  return instance.wall
-end
+local function wall_of(instance) return instance.wall end
 
 
 -- By repeat, the mean time of these instances.

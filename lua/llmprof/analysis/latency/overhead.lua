@@ -28,9 +28,7 @@ end
 -- themselves? Absent when there was one.
 local function row_of(name, plain, profiled_ms)
   local certain
-  if plain.count > 1 then
-    certain = math.abs(profiled_ms - plain.mean) > plain.max - plain.min
-  end
+  if plain.count > 1 then certain = math.abs(profiled_ms - plain.mean) > plain.max - plain.min end
   return { name = name, plain_ms = plain.mean, plain_min_ms = plain.min, plain_max_ms = plain.max,
     profiled_ms = profiled_ms, inflation = profiled_ms / plain.mean - 1, certain = certain }
 end

@@ -116,9 +116,7 @@ end
 
 
 -- ns of one instance of a stage of metrics.json; nil where it was not timed.
-function own_times.instance_ns(stage)
-  return stage.ms and stage.ms * 1e6 / (stage.count or 1)
-end
+function own_times.instance_ns(stage) return stage.ms and stage.ms * 1e6 / (stage.count or 1) end
 
 
 -- ns from token to token of a decode: all of it over its steps, where they were

@@ -124,9 +124,7 @@ local function growth(samples, name)
 end
 
 
-local function share(part, whole)
-  return part and whole and whole > 0 and part / whole or nil
-end
+local function share(part, whole) return part and whole and whole > 0 and part / whole or nil end
 
 
 -- The mean of a figure over the looks after a verification.

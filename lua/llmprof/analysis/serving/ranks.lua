@@ -229,9 +229,7 @@ function rank_view.frames(trace, file, found)
   local own = part.of(trace, file, knowledge_of(found), true)
   if own.steps then number_steps(own.steps, "rank") end
   local _, made = ranks.examine({ own }, {})
-  if own.steps and made.collectives then
-    made.collectives = restep(made.collectives, own.steps)
-  end
+  if own.steps and made.collectives then made.collectives = restep(made.collectives, own.steps) end
   return made
 end
 

@@ -233,9 +233,7 @@ function work.add(stages, given)
 end
 
 
-function work.run(state)
-  table.insert(state.missing, work.add(state.stages, state))
-end
+function work.run(state) table.insert(state.missing, work.add(state.stages, state)) end
 
 
 return work

@@ -77,9 +77,7 @@ function efficiency.time_of(results, stage)
   local plain = overhead.plain_ns(results, stage)
   if plain and plain > 0 then return plain, "plain runs" end
   local wall = stage.wall and stage.wall.mean_ns
-  if wall and wall > 0 then
-    return wall, "the profiled run, profiling included"
-  end
+  if wall and wall > 0 then return wall, "the profiled run, profiling included" end
   return nil
 end
 

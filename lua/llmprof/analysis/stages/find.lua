@@ -481,9 +481,7 @@ function stages.find(trace, declared, policy, overlap)
     cold.judge_openings(steps.runs(instances, by_engine), repeats)
   end
   local seen, missing = {}, {}
-  for _, instance in ipairs(instances) do
-    seen[instance.stage] = true
-  end
+  for _, instance in ipairs(instances) do seen[instance.stage] = true end
   for _, stage in ipairs(declared) do
     if not seen[stage.name] then missing[#missing + 1] = stage.name end
   end

@@ -62,9 +62,7 @@ local function usual_count(groups)
   local counts, all, best, most = {}, 0, nil, 0
   for _, group in ipairs(groups) do
     all = all + group.count
-    if group.count >= LEAST then
-      counts[group.count] = (counts[group.count] or 0) + group.count
-    end
+    if group.count >= LEAST then counts[group.count] = (counts[group.count] or 0) + group.count end
   end
   for count, own in pairs(counts) do
     local sum = multiples(counts, count)
@@ -220,9 +218,7 @@ function layers.describe(frame, steps)
   local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
   if not made or made.count < 2 then return nil end
   local sums, list = {}, json.list {}
-  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
-    add_step(sums, frame, steps[i], made)
-  end
+  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do add_step(sums, frame, steps[i], made) end
   for place, sum in ipairs(sums) do list[place] = row_of(sum) end
   return { count = made.count, kernel = made.group and made.group.name, module = made.list,
     named = made.named, ends = made.first == 1 or nil, rows = list }

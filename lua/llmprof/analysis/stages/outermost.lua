@@ -228,9 +228,7 @@ local function gpu_times(trace, programs)
   check(trace:label(ops, "program", labels))
   local times, all = {}, 0
   for _, row in ipairs(ops:group { by = { "program" }, total = { "duration" } }) do
-    if row.program then
-      times[row.program], all = row.duration.total, all + row.duration.total
-    end
+    if row.program then times[row.program], all = row.duration.total, all + row.duration.total end
   end
   return times, all
 end

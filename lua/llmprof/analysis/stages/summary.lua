@@ -34,9 +34,7 @@ local function timing(instances)
 end
 
 
-local function mean(instances, field)
-  return statistics.sum(pick(instances, field)) / #instances
-end
+local function mean(instances, field) return statistics.sum(pick(instances, field)) / #instances end
 
 
 -- The part of the idle time that launching calls fill. waiting: that of a stage.
@@ -279,9 +277,7 @@ end
 local function add_shares(list)
   local all = 0
   for _, stage in ipairs(list) do
-    if not stage.parent and stage.wall then
-      all = all + stage.gpu_time_ns * stage.wall.count
-    end
+    if not stage.parent and stage.wall then all = all + stage.gpu_time_ns * stage.wall.count end
   end
   for _, stage in ipairs(list) do
     if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end

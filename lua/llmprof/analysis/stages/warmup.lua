@@ -151,9 +151,7 @@ local function usual_wall(times, rep, count)
 end
 
 
-local function is_outlier(ns, usual)
-  return usual ~= nil and usual > 0 and ns > OUTLIER * usual
-end
+local function is_outlier(ns, usual) return usual ~= nil and usual > 0 and ns > OUTLIER * usual end
 
 
 -- The first repeats of a stage that do not count.
@@ -250,9 +248,7 @@ end
 
 -- ---- steps ----
 
-local function length(step)
-  return step.stop - step.start
-end
+local function length(step) return step.stop - step.start end
 
 
 local function lengths(steps, first)
@@ -405,9 +401,7 @@ end
 -- How many were left out of a stage when the same capture was judged before.
 local function judged_first(repeats, stage, rank)
   for _, entry in ipairs(repeats.left_out or {}) do
-    if entry.first and entry.stage == stage and entry.rank == rank then
-      return entry.first
-    end
+    if entry.first and entry.stage == stage and entry.rank == rank then return entry.first end
   end
   return 0
 end

@@ -153,9 +153,7 @@ end
 -- without a timeline), stacks (list of { stage, file, trace }).
 function cpu_samples.describe(given)
   local made = { stages = json.list {} }
-  if given.trace and was_sampled(given.trace) then
-    add_timeline(made, given.trace, given.found)
-  end
+  if given.trace and was_sampled(given.trace) then add_timeline(made, given.trace, given.found) end
   add_files(made, given.stacks or {})
   return #made.stages > 0 and made or nil
 end

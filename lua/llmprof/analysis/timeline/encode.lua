@@ -182,9 +182,7 @@ end
 
 
 -- Give a label, by its number, its category, where that is not nil.
-function Timeline:categorise(label, category)
-  self.categories[label] = category
-end
+function Timeline:categorise(label, category) self.categories[label] = category end
 
 
 -- The number of a collective of all ranks.

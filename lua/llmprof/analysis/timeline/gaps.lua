@@ -39,9 +39,7 @@ end
 
 
 -- What a gap has to be longer than to be told.
-local function bar_of(list)
-  return #list == gaps.MOST and list[#list].ns or LEAST - 1
-end
+local function bar_of(list) return #list == gaps.MOST and list[#list].ns or LEAST - 1 end
 
 
 -- Add the gaps of an interval to the list, which stays in order and keeps the longest.

@@ -24,9 +24,7 @@ local THROTTLE_WARNING = 0.05
 local check = errors.check
 
 
-local function percent(share)
-  return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
-end
+local function percent(share) return text.number(share * 100, share < 0.1 and 1 or 0) .. " %" end
 
 
 local function level_of(share, warning, problem)
@@ -153,9 +151,7 @@ end
 local function processes(state)
   if not state.knows "calls" then return nil end
   local with, without = {}, {}
-  for pid in pairs(state.api_pids) do
-    table.insert(state.gpu_pids[pid] and with or without, pid)
-  end
+  for pid in pairs(state.api_pids) do table.insert(state.gpu_pids[pid] and with or without, pid) end
   if #with + #without < 2 then return nil end
   table.sort(without)
   if #without == 0 then

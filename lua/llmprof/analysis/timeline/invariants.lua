@@ -41,9 +41,7 @@ local SHORTER = "capture a shorter range, and let the workload synchronise befor
 local check = errors.check
 
 
-local function part(count, of)
-  return of > 0 and count / of or 0
-end
+local function part(count, of) return of > 0 and count / of or 0 end
 
 
 -- ---- clocks ----
@@ -388,9 +386,7 @@ end
 
 -- Kernels of an instance, by its steps where it has them: a decode of more tokens
 -- runs more.
-local function kernels_of(instance)
-  return instance.kernels + instance.graphs
-end
+local function kernels_of(instance) return instance.kernels + instance.graphs end
 
 
 local function kernels_of_steps(instances)

@@ -140,9 +140,7 @@ end
 local MARK = { "rank", "step_row", "step", "from", "first" }
 
 -- A prefill that no engine labels may hold encoders, whose layers are others.
-local function is_of_the_model(kind)
-  return is_decode(kind) or kind.context ~= nil
-end
+local function is_of_the_model(kind) return is_decode(kind) or kind.context ~= nil end
 
 
 -- Where layers begin, as one frame with `layer` (from 0) and `until`, when the next one

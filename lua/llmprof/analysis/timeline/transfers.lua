@@ -90,9 +90,7 @@ function transfers.alone(found)
 end
 
 
-function transfers.run(state)
-  state.transfers = transfers.list(state.trace, state.found)
-end
+function transfers.run(state) state.transfers = transfers.list(state.trace, state.found) end
 
 
 return transfers

@@ -179,9 +179,7 @@ function Callers:ask(lines, pattern)
     end
     return true
   end)
-  if not answered then
-    errors.raise("failed", ("no answer within %d s"):format(ANSWERING))
-  end
+  if not answered then errors.raise("failed", ("no answer within %d s"):format(ANSWERING)) end
 end
 
 
@@ -288,9 +286,7 @@ local function buckets_of(url, names)
     local found, any = {}, false
     for labels, value in page:gmatch("%f[^\n\0][%w_:]*" .. name .. "_bucket{([^}]*)} ([%d.e+]+)") do
       local bound = tonumber((labels:match 'le="([^"]+)"' or ""):gsub("%+Inf", "1e999") .. "")
-      if bound then
-        found[bound], any = (found[bound] or 0) + tonumber(value), true
-      end
+      if bound then found[bound], any = (found[bound] or 0) + tonumber(value), true end
     end
     if any then return found end
   end
@@ -360,9 +356,7 @@ function command.run(given, words)
   if #words ~= 1 or words[1] == "" then
     errors.raise("usage", "which process?", { hint = "llmprof attach PID, or a part of its name" })
   end
-  if not given.output:find "%.spool$" then
-    errors.raise("usage", given.output .. ": not .spool")
-  end
+  if not given.output:find "%.spool$" then errors.raise("usage", given.output .. ": not .spool") end
   local seconds = tonumber(given.seconds)
   if not seconds or seconds <= 0 or seconds > 3600 then
     errors.raise("usage", ("--seconds: '%s' is not a number up to 3600"):format(given.seconds))

@@ -51,9 +51,7 @@ local function own_runs(root)
 end
 
 
-local function size_of(run)
-  return lists.sum(artifacts.files(run.dir), "bytes")
-end
+local function size_of(run) return lists.sum(artifacts.files(run.dir), "bytes") end
 
 
 local function is_worked_on(run)

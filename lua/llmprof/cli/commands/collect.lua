@@ -106,9 +106,7 @@ end
 
 -- ---- what it left ----
 
-local function count_of(trace, name)
-  return text.count(#errors.check(trace:frame(name)))
-end
+local function count_of(trace, name) return text.count(#errors.check(trace:frame(name))) end
 
 
 -- Write and tell what was recorded: the exit status with --strict.

@@ -42,9 +42,7 @@ local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"
 
 for _, group in ipairs(config.preset_groups) do NAMED[group] = group end
 
-local function starts(word, prefix)
-  return word:sub(1, #prefix) == prefix
-end
+local function starts(word, prefix) return word:sub(1, #prefix) == prefix end
 
 
 -- A list of { text, about } that gathers what begins with the typed word.

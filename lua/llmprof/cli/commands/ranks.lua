@@ -221,9 +221,7 @@ function command.run(given, words)
   local left_out = {}
   local parts, unread, bytes = rank_files.keep(list, left_out)
   if #parts == 0 then errors.raise("failed", left_out[1] or "no file could be read") end
-  local function results_of(id)
-    return rank_view.results(parts, knowledge, id, left_out, unread)
-  end
+  local function results_of(id) return rank_view.results(parts, knowledge, id, left_out, unread) end
   local results = given.out and write_bundle(given, words, parts, bytes, results_of)
     or (results_of "ranks")
   print_results(given, results)

@@ -253,9 +253,7 @@ local function record_word(word, root, folder)
     check_empty(folder)
     return record(run, source, folder)
   end
-  if not argument.names_traces(word, root) then
-    return record_run(artifacts.open(word, root))
-  end
+  if not argument.names_traces(word, root) then return record_run(artifacts.open(word, root)) end
   local above = folder:match "^(.*/)[^/]+/*$" or "."
   check(fs.mkdirs(above))
   local made <close> = private.folder(check(fs.realpath(above)))

@@ -40,9 +40,7 @@ end
 -- Print or write one report. What it was made of need not outlive it.
 local function give_report(trace, name, given, first)
   local report = stats.report(trace, name, { names = given.names, limit = given.rows })
-  if report.reason then
-    out.complain(("%s is empty: %s"):format(report.name, report.reason))
-  end
+  if report.reason then out.complain(("%s is empty: %s"):format(report.name, report.reason)) end
   local format, whom = tables.format(given.format), for_whom(given)
   if given.output then
     local path = ("%s_%s.%s"):format(given.output, report.name, format.extension)

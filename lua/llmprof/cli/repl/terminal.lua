@@ -232,9 +232,7 @@ local function candidates(before, environment, globals)
     return word, fitting(quoted_names(before, environment, globals), IN_QUOTES)
   end
   local path, mark, word = before:match "([%a_][%w_.]*)([.:])([%w_]*)$"
-  if path then
-    return word, fitting(field_names(value_of(path, environment), mark == ":"), BARE)
-  end
+  if path then return word, fitting(field_names(value_of(path, environment), mark == ":"), BARE) end
   word = before:match "[)%]}\"]:([%w_]*)$"
   if word then return word, method_names() end
   word = before:match "([%a_][%w_]*)$" or ""

@@ -194,9 +194,7 @@ end
 -- ---- how busy the units were ----
 
 -- Percent of a peak.
-local function share(rate, peak)
-  return formula.scale(100, formula.div(rate, peak))
-end
+local function share(rate, peak) return formula.scale(100, formula.div(rate, peak)) end
 
 
 -- What a GPU can do at most, per second: what is known of it (llmprof.model.hardware), else
@@ -503,15 +501,11 @@ end
 
 
 -- The number format whose peak operations on this source type have.
-function figures.tensor_format(source)
-  return source == "fp4_fp6_fp8" and "fp8" or source
-end
+function figures.tensor_format(source) return source == "fp4_fp6_fp8" and "fp8" or source end
 
 
 -- Whether operations on this source type are floating point.
-function figures.tensor_is_float(source)
-  return not source:match "^u?int%d"
-end
+function figures.tensor_is_float(source) return not source:match "^u?int%d" end
 
 
 return figures

@@ -212,19 +212,13 @@ ncu.bound = bound
 
 -- Only what every regex dialect takes as special is escaped: in some, "\<"
 -- is the start of a word.
-local function escape(name)
-  return (name:gsub("[\\^$.|?*+()%[%]{}]", "\\%0"))
-end
+local function escape(name) return (name:gsub("[\\^$.|?*+()%[%]{}]", "\\%0")) end
 
 
-local function put(list)
-  return "regex:^(" .. table.concat(list, "|") .. ")$"
-end
+local function put(list) return "regex:^(" .. table.concat(list, "|") .. ")$" end
 
 
-local function is_name(name)
-  return type(name) == "string" and name ~= "" and not name:find "%z"
-end
+local function is_name(name) return type(name) == "string" and name ~= "" and not name:find "%z" end
 
 
 function ncu.filter_room(name)

@@ -30,15 +30,11 @@ local IDENTITY = { "source", "name", "device", "ranges", "started", "whole", "gr
   "grid_z", "block_x", "block_y", "block_z" }
 
 
-function Launches:__len()
-  return #self.frame
-end
+function Launches:__len() return #self.frame end
 
 
 -- The column of a figure: its name is nobody else's.
-local function column_of(path)
-  return "." .. path
-end
+local function column_of(path) return "." .. path end
 
 
 -- A figure of a row, an integer where it is whole; nil where it was not measured.
@@ -74,9 +70,7 @@ end
 
 
 -- Some of the rows, for what is asked of them together.
-function Launches:view(rows)
-  return self.frame:take(rows)
-end
+function Launches:view(rows) return self.frame:take(rows) end
 
 
 -- Set means over a view's rows in a table: entries are { field, path }. Each number counts
@@ -117,17 +111,13 @@ end
 
 
 -- For formula.steps.
-function Launches:path(path)
-  return self.has[path] and { { column_of(path) } } or nil
-end
+function Launches:path(path) return self.has[path] and { { column_of(path) } } or nil end
 
 
 local ABSENT = { 0, 0, "/" }
 
 -- A formula of figures as steps over the columns.
-function Launches:steps(tree)
-  return formula.steps(tree, self) or ABSENT
-end
+function Launches:steps(tree) return formula.steps(tree, self) or ABSENT end
 
 
 -- The rows of some classes, ascending.
@@ -444,9 +434,7 @@ end
 local function head_lines(metrics, units)
   local head, unit_row = {}, {}
   for i, column in ipairs(COLUMNS) do head[i], unit_row[i] = column[1], "" end
-  for _, name in ipairs(metrics) do
-    head[#head + 1], unit_row[#unit_row + 1] = name, units[name]
-  end
+  for _, name in ipairs(metrics) do head[#head + 1], unit_row[#unit_row + 1] = name, units[name] end
   return line_of(head) .. line_of(unit_row)
 end
 

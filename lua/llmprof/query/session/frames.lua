@@ -54,9 +54,7 @@ function frames.by_gpu(trace)
 end
 
 
-function frames.beside(trace)
-  return timed(trace):overlap { by = GPU, name = "overlap" }
-end
+function frames.beside(trace) return timed(trace):overlap { by = GPU, name = "overlap" } end
 
 
 -- A column without values.
@@ -117,9 +115,7 @@ end
 local function named(source, what)
   return function(frame)
     local view = frame:select { "op" }
-    if places.names(source.places, what) then
-      return places["add_" .. what](source.places, view)
-    end
+    if places.names(source.places, what) then return places["add_" .. what](source.places, view) end
     if not source.joined then return absent(view, what, "string") end
     return spans.look_up(view, "op", source.joined, what, what)
   end

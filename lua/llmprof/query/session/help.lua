@@ -358,9 +358,7 @@ local function about_frame(frame, opened)
 end
 
 
-local function example(code)
-  return code and ("  for example: %s\n"):format(code) or ""
-end
+local function example(code) return code and ("  for example: %s\n"):format(code) or "" end
 
 
 -- All that a name is: a column may mean something else in another frame.

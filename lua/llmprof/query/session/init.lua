@@ -160,9 +160,7 @@ local is_global = {}
 for _, global in ipairs(session.globals) do is_global[global[1]] = true end
 
 
-function session.has(name)
-  return is_global[name] == true
-end
+function session.has(name) return is_global[name] == true end
 
 
 local function open_files(paths)

@@ -137,14 +137,10 @@ end
 local parts = {}
 
 
-function parts.trace(self)
-  return self.trace_path and trace_file.open(self.trace_path)
-end
+function parts.trace(self) return self.trace_path and trace_file.open(self.trace_path) end
 
 
-function parts.results(self)
-  return self.results_path and results_file.load(self.results_path)
-end
+function parts.results(self) return self.results_path and results_file.load(self.results_path) end
 
 
 function parts.run(self)
@@ -327,9 +323,7 @@ function parts.stages(self)
 end
 
 
-function parts.counters(self)
-  return self.counters_path and frames.counters(self)
-end
+function parts.counters(self) return self.counters_path and frames.counters(self) end
 
 
 -- Columns of an answer: numbers where all values are, else text.

@@ -62,9 +62,7 @@ local function leading(stages)
   local totals, names = {}, {}
   for _, stage in ipairs(stages) do
     for _, row in ipairs(not stage.parent and stage.categories or {}) do
-      if not totals[row.category] and row.category ~= REST then
-        names[#names + 1] = row.category
-      end
+      if not totals[row.category] and row.category ~= REST then names[#names + 1] = row.category end
       totals[row.category] = (totals[row.category] or 0) + row.gpu_time_ns
     end
   end
@@ -215,9 +213,7 @@ local function colour(frame, block)
     return number and number <= COLOURS and "m" .. number - 1 or "g0"
   end
   local sum, module = 0, frame.module and frame.module:gsub(":%d+$", "") or frame.name
-  for _, byte in ipairs { module:byte(1, 64) } do
-    sum = (sum * 31 + byte) % 65521
-  end
+  for _, byte in ipairs { module:byte(1, 64) } do sum = (sum * 31 + byte) % 65521 end
   return "g" .. sum % SHADES
 end
 
@@ -244,9 +240,7 @@ end
 
 
 -- The number without what says nothing: "12.5", "3".
-local function figure(value)
-  return (("%.3f"):format(value):gsub("%.?0+$", ""))
-end
+local function figure(value) return (("%.3f"):format(value):gsub("%.?0+$", "")) end
 
 
 -- What was launched has the name and the colour that it has elsewhere on the page.
@@ -323,9 +317,7 @@ local function label(value)
 end
 
 
-local function block(lines)
-  return ("```mermaid\n%s\n```\n"):format(table.concat(lines, "\n"))
-end
+local function block(lines) return ("```mermaid\n%s\n```\n"):format(table.concat(lines, "\n")) end
 
 
 -- ---- GPU time by category ----

@@ -13,20 +13,14 @@ local FOLDER = "lua/llmprof/report/html/"
 
 
 -- Chart.js, or nil where llmprof was built without it.
-function document.chart_js()
-  return resources.get "third_party/chart.js"
-end
+function document.chart_js() return resources.get "third_party/chart.js" end
 
 
 -- D3, or nil where llmprof was built without it.
-function document.d3()
-  return resources.get "third_party/d3.js"
-end
+function document.d3() return resources.get "third_party/d3.js" end
 
 
-local function asset(name)
-  return assert(files.own(FOLDER .. name))
-end
+local function asset(name) return assert(files.own(FOLDER .. name)) end
 
 
 -- The script of a folder: its modules, which modules.js starts.
@@ -88,9 +82,7 @@ local in_script = { ["<"] = "\\u003c", [">"] = "\\u003e", ["&"] = "\\u0026" }
 
 
 -- A value as JSON that may stand inside a <script> element.
-function document.json(value)
-  return (errors.check(json.encode(value)):gsub("[<>&]", in_script))
-end
+function document.json(value) return (errors.check(json.encode(value)):gsub("[<>&]", in_script)) end
 
 
 local HEAD = [[

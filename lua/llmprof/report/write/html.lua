@@ -45,9 +45,7 @@ function kinds.heading(block)
 end
 
 
-function kinds.paragraph(block)
-  return paragraph(block.text, block.tone)
-end
+function kinds.paragraph(block) return paragraph(block.text, block.tone) end
 
 
 function kinds.verdict(block)
@@ -82,9 +80,7 @@ local function badge(move)
 end
 
 
-local function rank(number)
-  return ('<span class="rank">%d</span>'):format(number)
-end
+local function rank(number) return ('<span class="rank">%d</span>'):format(number) end
 
 
 -- What to try, and what the gain assumes, which is left out where there is little room.
@@ -304,9 +300,7 @@ end
 
 function kinds.multiples(block)
   local out, split = {}, false
-  for i, made in ipairs(block.panels) do
-    out[i], split = small(block, made), split or made.split
-  end
+  for i, made in ipairs(block.panels) do out[i], split = small(block, made), split or made.split end
   return ('%s<div class="multiples">\n%s</div>\n'):format(paragraph(block.label .. (split
     and ". Green: the GPU works; red: it waits for other ranks; grey: idle." or "."), "note"),
     table.concat(out))

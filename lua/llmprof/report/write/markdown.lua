@@ -33,9 +33,7 @@ function kinds.heading(block)
 end
 
 
-function kinds.paragraph(block)
-  return inline(block.text) .. "\n"
-end
+function kinds.paragraph(block) return inline(block.text) .. "\n" end
 
 
 function kinds.verdict(block)
@@ -89,9 +87,7 @@ end
 
 
 -- Where Mermaid has such a chart: the figures stand in tables, too.
-local function picture(block)
-  return block.picture and block.picture() or ""
-end
+local function picture(block) return block.picture and block.picture() or "" end
 
 kinds.chart, kinds.timeline = picture, picture
 
@@ -119,9 +115,7 @@ function kinds.flame(block)
 end
 
 
-function kinds.code(block)
-  return ("    %s\n"):format((block.text:gsub("\n", "\n    ")))
-end
+function kinds.code(block) return ("    %s\n"):format((block.text:gsub("\n", "\n    "))) end
 
 
 return { name = "md", kinds = kinds, render = blocks.writer(kinds, "\n") }

@@ -7,14 +7,10 @@ local text = require "llmprof.text"
 local kinds = {}
 
 
-function kinds.heading(block)
-  return block.title
-end
+function kinds.heading(block) return block.title end
 
 
-function kinds.paragraph(block, document)
-  return output.wrap(block.text, document.columns)
-end
+function kinds.paragraph(block, document) return output.wrap(block.text, document.columns) end
 
 
 -- Moves as numbered lines: what was found and seen, what to try, what it gains.

@@ -70,9 +70,7 @@ local function more_windows(ctx)
 end
 
 
-local function repeats(ctx)
-  return ctx.cfg.infer and math.tointeger(ctx.cfg.infer.repeats)
-end
+local function repeats(ctx) return ctx.cfg.infer and math.tointeger(ctx.cfg.infer.repeats) end
 
 
 -- Do plain times come from repeats of the same process? Where it can be told to make
@@ -163,9 +161,7 @@ local function plan_text(ctx)
   if marks_operators(ctx) then
     lines[#lines + 1] = collector.plan_line("unit.operators", marked_operators.RANGE)
   end
-  if captures_again(ctx) then
-    lines[#lines + 1] = collector.plan_line("unit.capture", CAPTURE)
-  end
+  if captures_again(ctx) then lines[#lines + 1] = collector.plan_line("unit.capture", CAPTURE) end
   if repeats_eagerly(ctx) then
     lines[#lines + 1] = collector.plan_line("unit.eager", collector_counters.EAGER)
   end
@@ -340,9 +336,7 @@ end
 
 -- Nothing of the workload is left out for the counters: they cost its other launches
 -- little.
-function builtin.room(ctx)
-  return by_ncu(ctx) and under_ncu.room(ctx) or nil
-end
+function builtin.room(ctx) return by_ncu(ctx) and under_ncu.room(ctx) or nil end
 
 
 -- Does it cost little to measure a kernel?

@@ -83,9 +83,7 @@ end
 
 -- ---- which launches ----
 
-local function three(sizes)
-  return ("%d,%d,%d"):format(sizes[1], sizes[2], sizes[3])
-end
+local function three(sizes) return ("%d,%d,%d"):format(sizes[1], sizes[2], sizes[3]) end
 
 
 -- Where a kernel's stage has no range of its own to be found by: anywhere.

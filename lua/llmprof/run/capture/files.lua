@@ -176,9 +176,7 @@ function files.rank_files(ctx)
 end
 
 
-function files.left_out(ctx)
-  return lists.first(given(ctx).left_out)
-end
+function files.left_out(ctx) return lists.first(given(ctx).left_out) end
 
 
 -- ---- the timeline ----

@@ -72,9 +72,7 @@ function none.run(ctx)
 end
 
 
-function none.preview(ctx)
-  return { alone = { workload.describe(ctx.recipe, ctx.cfg).argv } }
-end
+function none.preview(ctx) return { alone = { workload.describe(ctx.recipe, ctx.cfg).argv } } end
 
 
 -- ---- engines that somebody else started ----
@@ -117,9 +115,7 @@ capture.sources = {
 
 
 -- Why capture=auto is nsys; nil where it is the collector, or was not asked for.
-function capture.declined(cfg)
-  return cfg.capture == "auto" and automatic.why_nsys(cfg) or nil
-end
+function capture.declined(cfg) return cfg.capture == "auto" and automatic.why_nsys(cfg) or nil end
 
 
 -- The source that a configuration asks for.

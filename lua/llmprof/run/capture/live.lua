@@ -128,9 +128,7 @@ function live.new(timeline, counters)
     end
   end
 
-  function source.machine(ctx)
-    return identity.captured_here(ctx.state.tools, ctx.recipe)
-  end
+  function source.machine(ctx) return identity.captured_here(ctx.state.tools, ctx.recipe) end
 
   function source.about(ctx)
     local machine = ctx.state.environment.captured_on

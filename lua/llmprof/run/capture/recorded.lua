@@ -98,9 +98,7 @@ local values = { ["counters.by"] = { on = true, auto = true, off = true },
 
 
 -- Is a key of llmprof's own one of those? The recipe's options never are.
-function recorded.heeds(key)
-  return defaults[key] ~= nil and heeded[key:match "^[^.]+"] == true
-end
+function recorded.heeds(key) return defaults[key] ~= nil and heeded[key:match "^[^.]+"] == true end
 
 
 local function is_followed(key, value)

@@ -210,9 +210,7 @@ local function export_ranks(ctx, said, result, lines)
     local target = layout.rank_export(report.rank)
     errors.check(fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
     export(ctx, report.name, ctx.run:path(target))
-    if i == 1 then
-      errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
-    end
+    if i == 1 then errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline))) end
     for _, name in ipairs { report.name, target } do ctx.outputs[#ctx.outputs + 1] = name end
     names[i] = report.name
   end

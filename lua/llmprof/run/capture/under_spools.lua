@@ -142,9 +142,7 @@ end
 under_spools.recall = under_spools.recall_spool
 
 
-function under_spools.preview(ctx)
-  return { workload.describe(ctx.recipe, ctx.cfg).argv }
-end
+function under_spools.preview(ctx) return { workload.describe(ctx.recipe, ctx.cfg).argv } end
 
 
 return under_spools

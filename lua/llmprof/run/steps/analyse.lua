@@ -358,9 +358,7 @@ function step.run(ctx)
 end
 
 
-function step.restore(ctx)
-  ctx.state.results = results_file.load(ctx.run:path(layout.results))
-end
+function step.restore(ctx) ctx.state.results = results_file.load(ctx.run:path(layout.results)) end
 
 
 local function recipe_is_newer(ctx)

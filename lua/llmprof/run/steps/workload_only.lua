@@ -11,9 +11,7 @@ local step = { name = "alone", summary = "the workload by itself, with its own n
 function step.belongs(cfg) return cfg.capture == "none" end
 
 
-function step.restore(ctx)
-  ctx.state.own = workload.metrics(ctx.run, layout.workload.folder)
-end
+function step.restore(ctx) ctx.state.own = workload.metrics(ctx.run, layout.workload.folder) end
 
 
 function step.run(ctx)
