@@ -430,7 +430,7 @@ local function overlaps_of(results, list, replay, by_name)
   for _, group in ipairs(gains_by_stage(results, list)) do
     if #group.ranks > 1 then
       local made = pairs_of(results, list, group, replay, by_name)
-      table.move(made, 1, #made, #all + 1, all)
+      lists.add(all, made)
       said[#said + 1] = overlap_of(made, group.stage)
       local time = evidence.stage_time(results, group.stage)
       for _, rank in ipairs(group.ranks) do

@@ -37,7 +37,7 @@ local function changes_of(stage, group)
   for _, one in ipairs(OLDER) do
     local own = lists.filtered(group.list, function(kernel) return older(kernel) == one end)
     local made = #own > 0 and evidence.change(("scale(%%s, %g)"):format(one[3]), stage, own) or {}
-    table.move(made, 1, #made, #list + 1, list)
+    lists.add(list, made)
   end
   return most, list
 end

@@ -70,7 +70,7 @@ local function store(given, option, value)
     given[name] = before or {}
     table.insert(given[name], value)
   elseif option.type == "list" and before then
-    table.move(value, 1, #value, #before + 1, before)
+    lists.add(before, value)
   else
     given[name] = value
   end

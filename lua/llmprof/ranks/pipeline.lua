@@ -270,7 +270,7 @@ function pipeline.examine(ranks, told_by, busy, moved)
   for _, one in ipairs(pipelines_of(ranks)) do
     local list, active = examine(one, sets, waits)
     if list then
-      table.move(list, 1, #list, #stages + 1, stages)
+      lists.add(stages, list)
       total, count = total + active, count + 1
     end
   end

@@ -373,7 +373,7 @@ function recipe.torch_words(cfg, own)
     "--kv-cache", infer.kv_cache, "--attention", infer.attention, "--experts", infer.experts,
     "--sync-per-token", infer.sync_per_token }
   if cfg.model.trust_remote_code then words[#words + 1] = "--trust-remote-code" end
-  return table.move(own, 1, #own, #words + 1, words)
+  return lists.add(words, own)
 end
 
 

@@ -160,8 +160,7 @@ local function of_all(key)
   return function(results)
     local list = {}
     for _, stage in ipairs(list_at(results, "cpu_samples.stages")) do
-      local own = sections.stack_rows(stage, key)
-      table.move(own, 1, #own, #list + 1, list)
+      lists.add(list, sections.stack_rows(stage, key))
     end
     return list
   end

@@ -88,8 +88,7 @@ end
 local function gather(own, list, patience)
   local to, from = rank_workers.tree(own.rank, own.size)
   for _, process in ipairs(from) do
-    local more = receive(own, process, patience)
-    table.move(more, 1, #more, #list + 1, list)
+    lists.add(list, receive(own, process, patience))
   end
   if to then return send(own, to, list, patience) end
   for _, file in ipairs(list) do

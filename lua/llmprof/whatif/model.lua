@@ -109,8 +109,7 @@ end
 local function all_collectives(parts)
   local mark, rows = categories.marker(nil, categories.COMMUNICATION), {}
   for number, part in ipairs(parts) do
-    local own = communicating(part, number, mark)
-    table.move(own, 1, #own, #rows + 1, rows)
+    lists.add(rows, communicating(part, number, mark))
   end
   local ranks, rank_count = numbered(rows, "rank")
   if rank_count < 2 then return nil end

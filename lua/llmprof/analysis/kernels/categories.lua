@@ -176,7 +176,7 @@ end
 local function all_rules(own)
   local list, known = {}, built_in()
   table.move(own, 1, #own, 1, list)
-  return table.move(known, 1, #known, #list + 1, list)
+  return lists.add(list, known)
 end
 
 
@@ -270,8 +270,7 @@ end
 function categories.patterns(name)
   local list = {}
   for _, rule in ipairs(built_in()) do
-    local patterns = rule.category == name and rule.match or {}
-    table.move(patterns, 1, #patterns, #list + 1, list)
+    lists.add(list, rule.category == name and rule.match or {})
   end
   return list
 end

@@ -213,8 +213,7 @@ end
 local function tpot_of(by_repeat, source, counted)
   local runs, means = {}, {}
   for _, entry in ipairs(counted) do
-    local own = by_repeat[entry.rep] or {}
-    table.move(own, 1, #own, #runs + 1, runs)
+    lists.add(runs, by_repeat[entry.rep] or {})
     means[#means + 1] = entry.tpot_ns
   end
   local all = flat(runs)

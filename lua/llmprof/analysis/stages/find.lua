@@ -498,8 +498,7 @@ function stages.used_ranges(found)
   local used = {}
   for _, instance in ipairs(found.instances) do
     if instance.used and not instance.parent then
-      local own = instance.ranges or { instance.range }
-      table.move(own, 1, #own, #used + 1, used)
+      lists.add(used, instance.ranges or { instance.range })
     end
   end
   return used

@@ -203,8 +203,7 @@ end
 function layers.spans(frame, steps, made)
   local list = {}
   for _, step in ipairs(made and steps or {}) do
-    local own = spans_in(within(frame, step), made)
-    table.move(own, 1, #own, #list + 1, list)
+    lists.add(list, spans_in(within(frame, step), made))
   end
   return list
 end

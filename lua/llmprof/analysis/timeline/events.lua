@@ -302,7 +302,7 @@ function events.encode(given)
   if not span then return nil end
   local timeline, others = encode.new(), rank_events.list(given.ranks or {})
   span = encode.extent_of(others, span)
-  table.move(others, 1, #others, #views + 1, views)
+  lists.add(views, others)
   local window, view = window_of(views, span, given.found)
   local ranks = rank_events.with_lanes(timeline, given.ranks or {})
   local marks = marks_frame(timeline, given, window)

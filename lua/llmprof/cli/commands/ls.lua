@@ -151,7 +151,7 @@ local function print_history(given)
     local rows, recipe = comparison.history(metric, runs), recipe_of(runs[1])
     for _, row in ipairs(rows) do row.recipe = recipe end
     if #rows > 0 then lines[#lines + 1] = history_line(metric, recipe, rows) .. "\n" end
-    table.move(rows, 1, #rows, #all + 1, all)
+    lists.add(all, rows)
   end
   if #all == 0 then out.complain(("no run in %s has %s"):format(given.root, metric.path)) end
   if not tables.format(given.format).programs then out.write(table.concat(lines), "\n") end

@@ -79,7 +79,7 @@ local function of_runs(words)
     else
       parts[1] = word
     end
-    table.move(parts, 1, #parts, #list + 1, list)
+    lists.add(list, parts)
   end
   return list
 end

@@ -201,13 +201,11 @@ local function quoted_names(before, environment, globals)
   local head = value_of(before:match "([%a_][%w_.]*)%s*:" or "", environment)
   for _, name in ipairs(frame_names) do
     local frame = query.is(head) and head or rawget(globals, name)
-    local found = query.is(frame) and query.column_names(frame) or {}
-    table.move(found, 1, #found, #names + 1, names)
+    lists.add(names, query.is(frame) and query.column_names(frame) or {})
   end
   for alias in pairs(columns.aliases) do names[#names + 1] = alias end
   for _, file in ipairs(globals.files) do
-    local stages = source.stage_names(file)
-    table.move(stages, 1, #stages, #names + 1, names)
+    lists.add(names, source.stage_names(file))
   end
   return names
 end
