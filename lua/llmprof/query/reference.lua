@@ -36,8 +36,7 @@ local function scalar_text(rule)
   if rule.enum then return "`" .. table.concat(rule.enum, "`, `") .. "`" end
   if rule.const ~= nil then return ("`%s`"):format(rule.const) end
   if type(rule.type) ~= "table" then return rule.type or "any" end
-  local kinds = lists.filtered(rule.type, function(kind) return kind ~= "null" end)
-  return table.concat(kinds, " or ")
+  return table.concat(lists.filtered(rule.type, function(kind) return kind ~= "null" end), " or ")
 end
 
 

@@ -202,8 +202,7 @@ end
 
 
 local function mean(list, key)
-  local sum = lists.sum(list, function(entry) return entry[key] end)
-  return sum / #list
+  return lists.sum(list, function(entry) return entry[key] end) / #list
 end
 
 

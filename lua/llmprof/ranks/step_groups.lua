@@ -63,8 +63,7 @@ end
 
 
 local function key_of(group, by)
-  local parts = lists.map(by, function(name) return tostring(group[name]) end)
-  return table.concat(parts, "/")
+  return table.concat(lists.map(by, function(name) return tostring(group[name]) end), "/")
 end
 
 

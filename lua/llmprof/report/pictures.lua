@@ -121,8 +121,7 @@ end
 
 -- The bars of a panel as text.
 function pictures.line(block, made)
-  local values = lists.map(made.bars, "whole")
-  return pictures.spark(values, 0, pictures.scale_of(block, made))
+  return pictures.spark(lists.map(made.bars, "whole"), 0, pictures.scale_of(block, made))
 end
 
 

@@ -136,8 +136,7 @@ end
 
 
 local function lists_all(operator)
-  local sum = lists.sum(operator.kernels or {}, "device_ns")
-  return sum >= WHOLE * (operator.device_self_ns or 0)
+  return lists.sum(operator.kernels or {}, "device_ns") >= WHOLE * (operator.device_self_ns or 0)
 end
 
 

@@ -61,8 +61,7 @@ local function column(name, get) return { name = name, type = "integer", get = g
 
 -- By full name the one that a person can read.
 local function labels_of(view)
-  local names = lists.map(view:group { by = { "name" } }, "name")
-  return labels.unique(names)
+  return labels.unique(lists.map(view:group { by = { "name" } }, "name"))
 end
 
 
