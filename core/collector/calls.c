@@ -81,6 +81,10 @@ static void enable(bool is_driver, bool on) {
 
 static atomic_uint last;
 
+/* Calls are switched off one by one: none may count, as the last, once another
+ * has no record any more. */
+static atomic_bool is_on;
+
 uint32_t calls_last(void) {
   return atomic_load(&last);
 }
@@ -91,6 +95,7 @@ void calls_enable(bool on) {
   for (size_t i = 0; the_plan.yield && i < sizeof all / sizeof *all; i++)
     (void)(on ? cupti.cuptiActivityEnable : cupti.cuptiActivityDisable)(all[i]);
   if (on) atomic_store(&last, 0);
+  atomic_store(&is_on, on);
   enable(false, on);
   enable(true, on);
 }
@@ -119,7 +124,7 @@ void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
   bool enters = data->callbackSite == CUPTI_API_ENTER;
   if (!is_driver) outer = enters ? data->correlationId : 0;
   if (!subscriber_has(USE_CALLS, domain_of(is_driver), cbid)) return;
-  if (enters || !guard_enter()) return;
+  if (enters || !atomic_load(&is_on) || !guard_enter()) return;
   call_entry *e = log_reserve(LOG_CALL, sizeof *e);
   if (e) {
     const uint32_t *result = data->functionReturnValue;
