@@ -270,8 +270,8 @@ local function could_be(results)
   if least and least.value and least.value > 0 and least.value < time then
     said[#said + 1] = ("%s at the limit of the hardware"):format(words.ms(least.value))
   end
-  return #said > 0 and ("Instead of %s %s would take %s."):format(words.ms(time), stage.name,
-    table.concat(said, ", ")) or nil
+  return #said > 0 and ("Instead of %s %s%s would take %s."):format(words.ms(time),
+    results.engine and "a step of " or "", stage.name, table.concat(said, ", ")) or nil
 end
 
 

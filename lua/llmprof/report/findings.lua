@@ -62,13 +62,12 @@ function findings.gain(results, finding)
 end
 
 
--- What has to be dealt with before a finding, and what it unlocks: "needs 2 and 3 first, needed
--- for 4: 26.80 ms"; nil without any.
+-- What has to be dealt with before a finding, and what it unlocks: "needs 2 and 3, needed for 4:
+-- 26.80 ms"; nil without any.
 function findings.order(results, finding)
   local said, list = {}, list_of(results)
   if finding.after then
-    said[1] = ("needs %s first"):format(table.concat(finding.after, ", "):gsub(", (%d+)$",
-      " and %1"))
+    said[1] = "needs " .. table.concat(finding.after, ", "):gsub(", (%d+)$", " and %1")
   end
   for i, rank in ipairs(finding.unlocks or {}) do
     local gain = list[rank] and list[rank].gain_ns

@@ -144,8 +144,8 @@ Gains of one stage share its time: they do not add up. Finding 3 is in report.md
     local third = setmetatable({ after = { 1, 2 }, unlocks = { 1 } }, { __index = warm_up })
     local text = brief(results { first, second, third }, 3)
     assert.truthy(text:find("Try (needed for 2: 80.00 ms, 3): torch.compile", 1, true))
-    assert.truthy(text:find("Try (needs 1 first): run it", 1, true))
-    assert.truthy(text:find("Try (needs 1 and 2 first, needed for 1: 20.00 ms): warm up", 1, true))
+    assert.truthy(text:find("Try (needs 1): run it", 1, true))
+    assert.truthy(text:find("Try (needs 1 and 2, needed for 1: 20.00 ms): warm up", 1, true))
   end)
 
   it("has everything in the report, escaped", function()

@@ -171,7 +171,7 @@ describe("report.html", function()
       .. [[&quot;stage&quot;:&quot;decode&quot;}">]]
       .. [[<span class="rank">2</span><div><a href="#finding-2">find 2]]
       .. "</a><p>do 2<span class=\"if\">; gains if it works.</span></p></div>\n"
-      .. [[<div class="gain"><span class="badge">3.00 ms</span> <p>of 10.00 ms, needs 1 first</p>]],
+      .. [[<div class="gain"><span class="badge">3.00 ms</span> <p>of 10.00 ms, needs 1</p>]],
       1, true))
     assert.is_truthy(first:find("<p>as for 1<span", 1, true))
     assert.is_truthy(first:find("find 3", 1, true))
