@@ -466,7 +466,7 @@ end
 
 
 -- What copies and collectives took beside kernels, and by themselves; "" without any.
-local function overlap(made)
+local function overlap(made, gpus)
   if not made then return "" end
   local said, between, alone = {}, made.communication_ns, made.exposed_communication_ns
   if between and alone then
@@ -478,7 +478,10 @@ local function overlap(made)
     said[#said + 1] = ("copies and sets ran for %s, %s of it without any kernel"):format(
       words.ms(moved), words.ms(exposed))
   end
-  return #said > 0 and (" GPUs added up, %s."):format(table.concat(said, ", ")) or ""
+  if #said == 0 then return "" end
+  local all = table.concat(said, ", ")
+  return gpus > 1 and (" On all GPUs together, %s."):format(all)
+    or " " .. all:gsub("^%l", string.upper) .. "."
 end
 
 
@@ -489,7 +492,7 @@ function words.totals(results)
     .. "%s.%s%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
     text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),
     totals.stage_share and (" %s of its GPU time lies inside a stage.")
-      :format(words.percent(totals.stage_share)) or "", overlap(totals.overlap))
+      :format(words.percent(totals.stage_share)) or "", overlap(totals.overlap, #(results.environment.devices or {})))
 end
 
 

@@ -75,7 +75,7 @@ local function samples_of(state)
   local by_index, count = {}, 0
   for _, sample in ipairs(state.samples or {}) do
     if sample.power_w and not sample.time_ns then
-      return nil, "its samples of power have no wall-clock times: an older llmprof took them"
+      return nil, "its samples of power have no wall-clock times, as an older llmprof took them"
     elseif sample.power_w or sample.energy_j then
       if not by_index[sample.index] then by_index[sample.index], count = {}, count + 1 end
       table.insert(by_index[sample.index], sample)

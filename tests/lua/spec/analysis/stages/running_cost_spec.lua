@@ -124,7 +124,7 @@ describe("llmprof.analysis.stages.running_cost", function()
     several[2].index = 1
     for why, more in pairs {
       ["nothing sampled the power of the GPU"] = {},
-      ["its samples of power have no wall-clock times: an older llmprof took them"] =
+      ["its samples of power have no wall-clock times, as an older llmprof took them"] =
         { samples = without },
       ["which of the sampled GPUs ran it is not known"] = { samples = several },
       ["the timeline has no wall clock"] = { samples = samples(draw),
