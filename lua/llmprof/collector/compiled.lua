@@ -26,8 +26,9 @@ end
 
 -- ---- the log ----
 
--- Entries of a log that are read here, by the word that begins each.
-local NAMES = { dynamo_output_graph = "graph", inductor_output_code = "code",
+-- Entries of a log that are read here, by the word that begins each. vLLM dumps the pieces that
+-- it makes of a graph, also those whose code comes from a cache.
+local NAMES = { dynamo_output_graph = "graph", graph_dump = "graph", inductor_output_code = "code",
   inductor_provenance_tracking_kernel_stack_traces = "stacks" }
 
 
@@ -65,30 +66,32 @@ local function lines_of(stack)
 end
 
 
--- Of the names of a graph of torch the lines that they come from, as "file:line".
+-- Of the names of a graph of torch the lines that they come from, { file, line, name }.
 local function places_of(graph)
   local places, place = {}, nil
   for line in graph:gmatch "[^\n]+" do
-    place = line:match "^%s*# File: (.-:%d+) in " or place
-    local name = line:match "^%s+([%w_]+):? .*= "
-    if name then places[name] = place end
+    local file, number, name = line:match "^%s*# File: (.-):(%d+) in ([^,]+)"
+    place = file and { file = file, line = tonumber(number), name = name } or place
+    local made = line:match "^%s+([%w_]+):? .*= "
+    if made then places[made] = place end
   end
   return places
 end
 
 
 -- Of each line of generated code that launches a kernel what the comments above it say: key, of
--- its stacks, and last, the name of the last operation in it.
+-- its stacks (code from a cache may have none), and names, of the operations in it, a list.
 local function launches_of(code)
   local launches, of, number = {}, {}, 0
   for line in code:gmatch "([^\n]*)\n?" do
     number = number + 1
     local names = line:match "^%s*# Topologically Sorted Source Nodes: %[(.-)%]"
     if names then
-      of = { last = names:match "([%w_]+)$" }
+      of = { names = {} }
+      for name in names:gmatch "[%w_]+" do table.insert(of.names, name) end
     elseif line:find("# [Provenance debug handles] ", 1, true) then
       of.key = line:match "%] (%S+)%s*$"
-    elseif of.key and not line:find "^%s*#" and not line:find "^%s*[%w_]*stream%d+ = " then
+    elseif next(of) and not line:find "^%s*#" and not line:find "^%s*[%w_]*stream%d+ = " then
       launches[number], of = of, {}
     end
   end
@@ -96,39 +99,61 @@ local function launches_of(code)
 end
 
 
+-- Where the last operation of a kernel is that the graph has; nil where it has none.
+local function place_of(names, places)
+  for i = #names, 1, -1 do
+    if places[names[i]] then return places[names[i]] end
+  end
+end
+
+
 -- Which stack is that of a kernel: of the last operation that torch fused in it, if that is
--- known.
+-- known. Without stacks its line alone.
 local function choose(stacks, place)
   local made
   for _, stack in ipairs(type(stacks) == "table" and stacks or {}) do
     made = lines_of(stack) or made
     local inner = made and made[#made]
-    if inner and place == inner.file .. ":" .. inner.line then break end
+    if inner and place and place.file == inner.file and place.line == inner.line then break end
   end
-  return made
+  return made or place and { place }
+end
+
+
+-- Torch's own words for no stacks are none, null or an empty object.
+local function stacks_of(payload)
+  local stacks = payload ~= "" and errors.check(json.decode(payload))
+  return type(stacks) == "table" and stacks or {}
 end
 
 
 -- The lines of one log that kernels were launched from, with those that they were made of.
 local function take_log(path, list)
   local places, launches, file = {}, {}, nil
-  read_log(path, function(which, payload, said)
-    if which == "graph" then
-      places = places_of(payload)
-    elseif which == "code" then
-      file = type(said) == "table" and said.filename
-      launches = launches_of(payload)
-    elseif file then
-      local stacks = errors.check(json.decode(payload))
-      for number, of in pairs(type(stacks) == "table" and launches or {}) do
-        local made = choose(stacks[of.key], places[of.last])
-        if made then
-          made.file, made.line = file, number
-          list[#list + 1] = made
-        end
+  local function take(stacks)
+    for number, of in pairs(file and launches or {}) do
+      local made = choose(of.key and stacks[of.key], place_of(of.names or {}, places))
+      if made then
+        made.file, made.line = file, number
+        list[#list + 1] = made
       end
     end
+    file = nil
+  end
+  read_log(path, function(which, payload, said)
+    if which == "stacks" then
+      take(stacks_of(payload))
+      return
+    end
+    take {}
+    if which == "graph" then
+      places = places_of(payload)
+    else
+      file = type(said) == "table" and said.filename
+      launches = launches_of(payload)
+    end
   end)
+  take {}
 end
 
 

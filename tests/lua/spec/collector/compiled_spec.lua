@@ -150,6 +150,26 @@ describe("lines of torch.compile", function()
     assert.same(generated, lines_with "V1 x] {\n\t{\n\0")
   end)
 
+  it("come from the graph where torch kept no stacks", function()
+    assert.same({ "m/norm.py:8 forward", "torch.compile/cab.py:8 call",
+      "torch.compile/cab.py:9 call" }, lines_with((log():gsub('{"triton_poi_0:1.*', "{}\n"))))
+  end)
+
+  -- Torch logs the code of its cache, without handles and with stacks of nothing; vLLM the graph
+  -- of each piece before that.
+  it("come from vLLM's piece where the code is one of a cache", function()
+    local cached = code:gsub("[^\n]*Provenance[^\n]*", "    # nothing")
+    local said = entry('{"graph_dump": {"name": "vllm_submod_2"}}', graph)
+      .. entry(('{"inductor_output_code": {"filename": "%s"}}'):format(GENERATED), cached)
+      .. entry('{"artifact": {"name": "inductor_provenance_tracking_kernel_stack_traces", '
+        .. '"encoding": "json"}}', ""):gsub("\n\t\n", "\n")
+      .. entry('{"graph_dump": {"name": "vllm_submod_4"}}', "    def forward(self): pass")
+    local list, _, why = lines_with(said)
+    assert.same({ "m/norm.py:8 forward", "torch.compile/cab.py:8 call",
+      "torch.compile/cab.py:9 call" }, list)
+    assert.same({}, why)
+  end)
+
   it("stay where the log is cut, which is said", function()
     local list, _, why = lines_with(log():sub(1, -20))
     assert.equal("torch.compile/cab.py:6 call", list[1])
