@@ -38,7 +38,9 @@ static bool add_op(const loader *l, const spool_item *item, const where *at,
                    llmprof_op_row *row, llmprof_error *err) {
   const spool_sections *s = &l->trace->sections;
   const spool_section *section = &s->all[item->section];
-  if (!spool_shows(section, &row->start, &row->end)) return true;
+  if (!spool_shows(section, &row->start, &row->end) ||
+      spool_has_wrong_end(l->trace, item))
+    return true;
   llmprof_place place = {.context = known(at->context),
                          .stream = known(at->stream),
                          .device = LLMPROF_NONE};
@@ -158,7 +160,7 @@ bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
       {SPOOL_GRAPH, take_graph},
   };
   loader l = {trace, builder};
-  bool ok = true;
+  bool ok = spool_find_wrong_ends(trace, err);
   for (size_t i = 0; ok && i < sizeof passes / sizeof *passes; i++)
     ok = spool_file_each(&trace->sections.file, SPOOL_BIT(passes[i].kind),
                          passes[i].take, &l, err);
@@ -418,6 +420,7 @@ static bool take_op_stack(stacks_loader *l, const spool_item *item,
                           llmprof_error *err) {
   const spool_section *section = &l->base.trace->sections.all[item->section];
   return !spool_shows(section, &start, &end) ||
+         spool_has_wrong_end(l->base.trace, item) ||
          llmprof_builder_add_op_stack(
              l->base.builder, get_number(&l->stacks, item->section, stack),
              err);

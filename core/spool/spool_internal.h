@@ -9,6 +9,8 @@
 typedef struct spool_trace {
   spool_sections sections;
   llmprof_kernel_names names;
+  llmprof_intern wrong_ends; /* copies and sets */
+  bool has_wrong_ends;       /* they were looked for */
 } spool_trace;
 
 /* Lines that a generated one may be made of: as many as Python's stack holds by
@@ -20,6 +22,11 @@ enum {
 /* Of an operation or call that is to be shown: when it was, as the trace has
  * it. False: it has no time, or is of units that are not wanted. */
 bool spool_shows(const spool_section *section, int64_t *start, int64_t *end);
+
+/* Looks once for copies and sets that end only behind later operations of their
+ * stream: they count as those without a time. */
+bool spool_find_wrong_ends(spool_trace *trace, llmprof_error *err);
+bool spool_has_wrong_end(const spool_trace *trace, const spool_item *item);
 
 /* Parts, as llmprof_reader.load. */
 bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,

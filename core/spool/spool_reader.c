@@ -164,7 +164,7 @@ static bool describe(opening *o, llmprof_error *err) {
 typedef struct losses {
   const opening *from;
   uint64_t lost[SPOOL_LOST_UNKNOWN + 1];
-  uint64_t replayed, timeless, deep;
+  uint64_t replayed, timeless, wrong, deep;
 } losses;
 
 static bool take_said(losses *l, const spool_item *item) {
@@ -201,6 +201,10 @@ static void take_op(losses *l, const spool_item *item) {
     l->replayed++;
   else if (op.start == 0 || op.end < op.start)
     l->timeless++;
+  else if (spool_has_wrong_end(l->from->trace, item) &&
+           spool_shows(&l->from->trace->sections.all[item->section], &op.start,
+                       &op.end))
+    l->wrong++;
 }
 
 static void take_generated(losses *l, const spool_item *item) {
@@ -248,6 +252,9 @@ static bool say_losses(const losses *l) {
              "timeline") &&
          say(builder, LLMPROF_PROBLEM, l->timeless,
              "GPU operations have no time and were left out") &&
+         say(builder, LLMPROF_WARNING, l->wrong,
+             "copies or memsets were left out: CUPTI has them end behind later "
+             "work of their stream") &&
          say(builder, LLMPROF_WARNING, l->deep,
              "generated lines stay as they are: made of more than 1,000 lines");
 }
@@ -277,7 +284,8 @@ static bool load_diagnostics(spool_trace *trace, llmprof_builder *builder,
       SPOOL_BIT(SPOOL_GENERATED);
   const opening o = {trace, builder};
   losses l = {.from = &o};
-  return spool_file_each(&trace->sections.file, kinds, take_loss, &l, err) &&
+  return spool_find_wrong_ends(trace, err) &&
+         spool_file_each(&trace->sections.file, kinds, take_loss, &l, err) &&
          ((say_losses(&l) && say_ends(&l)) || llmprof_fail_nomem(err));
 }
 
@@ -323,6 +331,7 @@ static void close_spool(void *state) {
   if (!trace) return;
   spool_sections_close(&trace->sections);
   llmprof_kernel_names_free(&trace->names);
+  llmprof_intern_free(&trace->wrong_ends);
   llmprof_free(trace);
 }
 

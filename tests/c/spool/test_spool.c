@@ -168,6 +168,60 @@ TEST(other_records) {
   llmprof_trace_close(trace);
 }
 
+/* ---- ends that cannot be ---- */
+
+static void put_copy(spool_maker *m, int64_t start, int64_t end,
+                     uint32_t stream, uint64_t node) {
+  spool_memcpy copy = {.start = start,
+                       .end = end,
+                       .context = 1,
+                       .stream = stream,
+                       .graph_node = node,
+                       .stack = 1};
+  SPOOL_PUT(m, SPOOL_MEMCPY, copy);
+}
+
+/* One copy and one set end when all does; what they were launched by goes with
+ * them. A kernel may run on under the next, and nodes of a graph beside each
+ * other. */
+TEST(wrong_ends) {
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  spool_source_stack none = {.stack = 1};
+  spool_memset set = {
+      .start = 2000300, .end = 2000900, .context = 1, .stream = 7};
+  spool_kernel kernels[] = {
+      {.start = 2000250, .end = 2000300, .context = 1, .stream = 7},
+      {.start = 2000400, .end = 2000900, .context = 1, .stream = 7},
+      {.start = 2000500, .end = 2000600, .context = 1, .stream = 7},
+      {.start = 2000050, .end = 2000950, .replayed = 1, .stream = 8},
+  };
+  SPOOL_PUT(&m, SPOOL_SOURCE_STACK, none);
+  put_copy(&m, 2000200, 2000900, 7, 0); /* wrong */
+  put_copy(&m, 2000100, 2000200, 7, 0);
+  put_copy(&m, 2000000, 2000900, 8, 0);
+  put_copy(&m, 2000150, 2000900, 7, 99);
+  put_copy(&m, 2000000, 2000900, SPOOL_NO_ID, 0);
+  SPOOL_PUT(&m, SPOOL_MEMSET, set); /* wrong */
+  for (size_t i = 0; i < 4; i++) SPOOL_PUT(&m, SPOOL_KERNEL, kernels[i]);
+  spool_put_end(&m);
+  llmprof_trace *trace = open_made(&m);
+  static const char *const wanted[] = {
+      "1 launches were replayed for counters and are not in the timeline",
+      "2 copies or memsets were left out: CUPTI has them end behind later work "
+      "of their stream",
+  };
+  assert_said(trace, wanted, 2);
+  llmprof_error err;
+  const llmprof_op_stacks *stacks = llmprof_trace_op_stacks(trace, &err);
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  assert_non_null(stacks);
+  assert_int_equal(ops->count, 3 + 4);
+  assert_int_equal(stacks->count, ops->count);
+  assert_true(llmprof_values_get(ops->start, 3) == 1000100);
+  llmprof_trace_close(trace);
+}
+
 /* ---- lines of source ---- */
 
 static void put_line(spool_maker *m, uint32_t number, const char *file,

@@ -1,0 +1,135 @@
+/* Copies and sets with a wrong end. CUPTI tells one that it runs until the
+ * recording ends: the last before the first launch of a graph, where CUPTI
+ * subscribed late. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "spool/spool_internal.h"
+
+/* An operation of a stream; sorted in this order, without padding. */
+typedef struct timed {
+  uint32_t section, device, context, stream;
+  int64_t start, end;
+} timed;
+
+/* Those that may be wrong, by stream and start. */
+typedef struct candidates {
+  spool_trace *trace;
+  timed *list;
+  size_t count, cap;
+} candidates;
+
+#define TIMED(item, op)                                             \
+  ((timed){(item)->section, (op).device, (op).context, (op).stream, \
+           (op).start, (op).end})
+
+/* A copy or set; false: nodes of a graph may run beside others. */
+static bool get_transfer(const spool_item *item, timed *op) {
+  spool_memcpy copy;
+  spool_memset set;
+  if (item->kind == SPOOL_MEMCPY) {
+    spool_item_get(item, &copy, sizeof copy);
+    *op = TIMED(item, copy);
+    return !copy.graph_node;
+  }
+  spool_item_get(item, &set, sizeof set);
+  *op = TIMED(item, set);
+  return !set.graph_node;
+}
+
+/* False: it has no time. */
+static bool get_op(const spool_item *item, timed *op) {
+  spool_kernel kernel = {0};
+  spool_graph graph;
+  if (item->kind == SPOOL_KERNEL) {
+    spool_item_get(item, &kernel, sizeof kernel);
+    *op = TIMED(item, kernel);
+  } else if (item->kind == SPOOL_GRAPH) {
+    spool_item_get(item, &graph, sizeof graph);
+    *op = TIMED(item, graph);
+  } else {
+    (void)get_transfer(item, op);
+  }
+  return !kernel.replayed && op->start != 0 && op->end >= op->start;
+}
+
+static int compare_streams(const timed *a, const timed *b) {
+  if (a->section != b->section) return a->section < b->section ? -1 : 1;
+  if (a->device != b->device) return a->device < b->device ? -1 : 1;
+  if (a->context != b->context) return a->context < b->context ? -1 : 1;
+  return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+static int compare(const void *a, const void *b) {
+  const timed *x = a, *y = b;
+  int streams = compare_streams(x, y);
+  if (streams) return streams;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static bool take_candidate(void *user, const spool_item *item,
+                           llmprof_error *err) {
+  candidates *c = user;
+  timed op;
+  if (!get_transfer(item, &op) || op.stream == SPOOL_NO_ID ||
+      !get_op(item, &op))
+    return true;
+  if (!llmprof_grow(&c->list, &c->cap, c->count + 1, sizeof *c->list))
+    return llmprof_fail_nomem(err);
+  c->list[c->count++] = op;
+  return true;
+}
+
+/* The last one of its stream that began before it; NULL: none. */
+static const timed *before(const candidates *c, const timed *op) {
+  size_t low = 0, high = c->count;
+  while (low < high) { /* the first that is not before it */
+    size_t middle = low + (high - low) / 2;
+    if (compare(&c->list[middle], op) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low && compare_streams(&c->list[low - 1], op) == 0 ? &c->list[low - 1]
+                                                            : NULL;
+}
+
+/* A stream begins no operation before a copy or set in front has ended, so one
+ * that ends no earlier than what came after it has a wrong end. */
+static bool take_after(void *user, const spool_item *item, llmprof_error *err) {
+  const candidates *c = user;
+  timed op;
+  uint32_t id;
+  const timed *first = get_op(item, &op) ? before(c, &op) : NULL;
+  return !first || first->end < op.end ||
+         llmprof_intern_add(&c->trace->wrong_ends, first, &id) ||
+         llmprof_fail_nomem(err);
+}
+
+bool spool_find_wrong_ends(spool_trace *trace, llmprof_error *err) {
+  static const uint64_t transfers =
+      SPOOL_BIT(SPOOL_MEMCPY) | SPOOL_BIT(SPOOL_MEMSET);
+  candidates c = {.trace = trace};
+  if (trace->has_wrong_ends) return true;
+  llmprof_intern_free(&trace->wrong_ends);
+  llmprof_intern_init(&trace->wrong_ends, sizeof(timed));
+  bool ok = spool_file_each(&trace->sections.file, transfers, take_candidate,
+                            &c, err);
+  if (ok && c.count) {
+    qsort(c.list, c.count, sizeof *c.list, compare);
+    ok = spool_file_each(&trace->sections.file,
+                         transfers | SPOOL_BIT(SPOOL_KERNEL) |
+                             SPOOL_BIT(SPOOL_GRAPH),
+                         take_after, &c, err);
+  }
+  llmprof_free(c.list);
+  trace->has_wrong_ends = ok;
+  return ok;
+}
+
+bool spool_has_wrong_end(const spool_trace *trace, const spool_item *item) {
+  timed op;
+  return (item->kind == SPOOL_MEMCPY || item->kind == SPOOL_MEMSET) &&
+         get_transfer(item, &op) &&
+         llmprof_intern_find(&trace->wrong_ends, &op) != UINT32_MAX;
+}
