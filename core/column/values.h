@@ -17,7 +17,8 @@
 typedef struct llmprof_values llmprof_values;
 
 enum {
-  LLMPROF_BLOCK = 1024 /* values: 8 KiB, which stay in the first cache */
+  LLMPROF_BLOCK = 1024, /* values: 8 KiB, which stay in the first cache */
+  LLMPROF_VALUES_IN = 4 /* columns that are read together, at most */
 };
 
 /* What all kinds of values begin with. */
@@ -63,6 +64,20 @@ size_t llmprof_values_count(const llmprof_values *values);
 
 /* All of them in an array, which the caller frees; NULL when out of memory. */
 int64_t *llmprof_values_all(const llmprof_values *values);
+
+/* For who takes the rows of some columns one after the other, which are read
+ * ahead on all threads: of `count` rows from the place `first` on,
+ * LLMPROF_BLOCK at most, the cells by column. One thread at a time takes, in
+ * order. False with err filled ends it. */
+typedef bool (*llmprof_values_taker)(void *user, size_t first, size_t count,
+                                     int64_t *const *cells, llmprof_error *err);
+
+/* order: the rows, by place; NULL: as they lie. LLMPROF_VALUES_IN columns at
+ * most. */
+bool llmprof_values_each(const llmprof_values *const *of, size_t columns,
+                         const uint32_t *order, size_t rows,
+                         llmprof_values_taker take, void *user,
+                         llmprof_error *err);
 
 /* For who asks row after row: a block is read at once. All but `of` is zero at
  * first. */
@@ -156,10 +171,6 @@ llmprof_values *llmprof_values_lookup(const llmprof_values *key,
 /* Blocks of `count` values of each of the columns it is made of, into one. */
 typedef void (*llmprof_values_function)(const int64_t *const *in, size_t count,
                                         int64_t *out);
-
-enum {
-  LLMPROF_VALUES_IN = 4 /* columns at most */
-};
 
 llmprof_values *llmprof_values_computed(llmprof_values_function function,
                                         const llmprof_values *const *in,

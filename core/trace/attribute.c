@@ -53,7 +53,7 @@ static bool sort_ranges(const llmprof_sweep *s, uint32_t *rows, size_t count) {
 
 /* Ranges that take part, by thread: what lacks a time encloses nothing and lies
  * in nothing. */
-static bool add_ranges(llmprof_sweep *s, llmprof_sweep_thread *threads) {
+static bool add_ranges(llmprof_sweep *s) {
   const llmprof_ranges *r = &s->trace->ranges;
   llmprof_cursor thread, end_thread;
   llmprof_cursor_open(&thread, r->thread);
@@ -65,7 +65,7 @@ static bool add_ranges(llmprof_sweep *s, llmprof_sweep_thread *threads) {
     if (of == LLMPROF_ABSENT || s->start[range] == LLMPROF_ABSENT ||
         llmprof_cursor_at(&end_thread, range) != LLMPROF_ABSENT)
       continue;
-    llmprof_sweep_thread *t = &threads[of];
+    llmprof_sweep_thread *t = &s->threads[of];
     if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
                       sizeof *t->ranges))
       return false;
@@ -76,11 +76,9 @@ static bool add_ranges(llmprof_sweep *s, llmprof_sweep_thread *threads) {
 
 /* Add the ranges of the thread that one works for, but for those of a named
  * domain, which are libraries'. */
-static bool add_callers(const llmprof_sweep *s, llmprof_sweep_thread *threads,
-                        uint32_t thread) {
+static bool add_callers(const llmprof_sweep *s, llmprof_sweep_thread *t) {
   const llmprof_ranges *r = &s->trace->ranges;
-  llmprof_sweep_thread *t = &threads[thread];
-  const llmprof_sweep_thread *caller = &threads[t->caller];
+  const llmprof_sweep_thread *caller = &s->threads[t->caller];
   for (size_t i = 0; i < caller->range_count; i++) {
     uint32_t range = caller->ranges[i];
     if (llmprof_id_at(r->domain, range) != LLMPROF_NO_STRING ||
@@ -94,16 +92,15 @@ static bool add_callers(const llmprof_sweep *s, llmprof_sweep_thread *threads,
   return true;
 }
 
-static bool make_ready(llmprof_sweep *s, llmprof_sweep_thread *threads,
-                       uint32_t thread) {
-  llmprof_sweep_thread *t = &threads[thread];
+static bool make_ready(llmprof_sweep *s, uint32_t thread) {
+  llmprof_sweep_thread *t = &s->threads[thread];
   t->all = s;
   t->thread = thread;
   t->caller = llmprof_thread_at(s->trace, thread)->caller;
   if (t->caller == thread) t->caller = LLMPROF_NONE;
   t->nested = t->changed = true;
   t->min_end = INT64_MAX;
-  return (t->caller == LLMPROF_NONE || add_callers(s, threads, thread)) &&
+  return (t->caller == LLMPROF_NONE || add_callers(s, t)) &&
          sort_ranges(s, t->ranges, t->range_count);
 }
 
@@ -126,36 +123,41 @@ static bool order_calls(const llmprof_trace *trace, uint32_t **rows) {
 
 static bool sweep_threads(llmprof_sweep *s) {
   size_t count = s->trace->rows[LLMPROF_THREADS].count;
-  llmprof_sweep_thread *threads = llmprof_zalloc(count, sizeof *threads);
-  uint32_t *rows = NULL;
-  bool ok = threads && add_ranges(s, threads) && order_calls(s->trace, &rows);
-  for (size_t t = 0; ok && t < count; t++)
-    ok = make_ready(s, threads, (uint32_t)t);
-  ok = ok && llmprof_sweep_calls(s, threads, rows);
-  for (size_t t = 0; threads && t < count; t++) {
-    llmprof_free(threads[t].ranges);
-    llmprof_free(threads[t].open);
+  s->threads = llmprof_zalloc(count, sizeof *s->threads);
+  bool ok = s->threads && add_ranges(s) && order_calls(s->trace, &s->order);
+  for (size_t t = 0; ok && t < count; t++) ok = make_ready(s, (uint32_t)t);
+  ok = ok && llmprof_sweep_calls(s);
+  for (size_t t = 0; s->threads && t < count; t++) {
+    llmprof_free(s->threads[t].ranges);
+    llmprof_free(s->threads[t].open);
   }
-  llmprof_free(threads);
-  llmprof_free(rows);
+  llmprof_free(s->threads);
+  llmprof_free(s->order);
   return ok;
 }
 
 /* ---- what was found, as columns ---- */
 
+static bool append_block(void *user, size_t first, size_t count,
+                         int64_t *const *cells, llmprof_error *err) {
+  (void)first;
+  (void)err;
+  bool ok = true;
+  for (size_t i = 0; ok && i < count; i++)
+    ok = llmprof_values_append(user, cells[0][i]);
+  return ok;
+}
+
 static bool put_links_of_ops(const llmprof_sweep *s) {
   const llmprof_attribution *a = &s->trace->attribution;
-  int64_t call[LLMPROF_BLOCK];
-  bool ok = true;
-  for (size_t op = 0; ok && op < s->trace->ops.count; op += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(op, s->trace->ops.count);
-    llmprof_values_read(a->call, op, count, call);
-    for (size_t i = 0; ok && i < count; i++)
-      ok = llmprof_values_append(a->link,
-                                 call[i] == LLMPROF_ABSENT
-                                     ? LLMPROF_ABSENT
-                                     : llmprof_widen(s->link_of_call[call[i]]));
-  }
+  llmprof_values *of_call = llmprof_values_ids(s->link_of_call);
+  llmprof_values *link = llmprof_values_lookup(a->call, of_call);
+  bool ok =
+      of_call && link &&
+      llmprof_values_each((const llmprof_values *const[]){link}, 1, NULL,
+                          s->trace->ops.count, append_block, a->link, s->err);
+  llmprof_values_free(link);
+  llmprof_values_free(of_call);
   return ok;
 }
 

@@ -165,14 +165,6 @@ static bool open_until(llmprof_sweep_thread *s, int64_t time) {
   return true;
 }
 
-static void read_calls(const llmprof_values *of, const uint32_t *rows,
-                       size_t first, size_t count, int64_t *out) {
-  if (rows)
-    llmprof_values_gather(of, rows + first, count, out);
-  else
-    llmprof_values_read(of, first, count, out);
-}
-
 /* A call that launched, so that its thread is known. */
 static bool sweep_call(llmprof_sweep_thread *s, uint32_t call, int64_t start,
                        int64_t duration) {
@@ -186,25 +178,30 @@ static bool sweep_call(llmprof_sweep_thread *s, uint32_t call, int64_t start,
   return true;
 }
 
-bool llmprof_sweep_calls(llmprof_sweep *all, llmprof_sweep_thread *threads,
-                         const uint32_t *rows) {
-  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK], thread[LLMPROF_BLOCK];
-  const llmprof_calls *of = &all->trace->calls;
-  for (size_t first = 0; first < of->count; first += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(first, of->count);
-    read_calls(of->start, rows, first, count, start);
-    read_calls(of->duration, rows, first, count, duration);
-    read_calls(of->thread, rows, first, count, thread);
-    if (!goes_on(all, count)) return false;
-    for (size_t i = 0; i < count; i++) {
-      uint32_t call = rows ? rows[first + i] : (uint32_t)(first + i);
-      if (all->launched[call] &&
-          !sweep_call(&threads[thread[i]], call, start[i], duration[i]))
-        return false;
-    }
+static bool sweep_block(void *user, size_t first, size_t count,
+                        int64_t *const *cells, llmprof_error *err) {
+  llmprof_sweep *all = user;
+  all->err = err;
+  if (!goes_on(all, count)) return false;
+  for (size_t i = 0; i < count; i++) {
+    uint32_t call = all->order ? all->order[first + i] : (uint32_t)(first + i);
+    if (all->launched[call] &&
+        !sweep_call(&all->threads[cells[2][i]], call, cells[0][i], cells[1][i]))
+      return false;
   }
+  return true;
+}
+
+bool llmprof_sweep_calls(llmprof_sweep *all) {
+  const llmprof_calls *of = &all->trace->calls;
+  llmprof_error *err = all->err;
+  if (!llmprof_values_each(
+          (const llmprof_values *const[]){of->start, of->duration, of->thread},
+          3, all->order, of->count, sweep_block, all, err))
+    return false;
+  all->err = err;
   size_t count = all->trace->rows[LLMPROF_THREADS].count;
   for (size_t t = 0; t < count; t++)
-    if (!open_until(&threads[t], INT64_MAX)) return false;
+    if (!open_until(&all->threads[t], INT64_MAX)) return false;
   return true;
 }

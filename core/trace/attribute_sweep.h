@@ -21,6 +21,8 @@ typedef struct llmprof_link {
 /* What threads have in common, and what is found. */
 typedef struct llmprof_sweep {
   const llmprof_trace *trace;
+  struct llmprof_sweep_thread *threads; /* by row */
+  uint32_t *order;      /* all calls by start; NULL: as they lie */
   int64_t *start, *end; /* of ranges */
   uint8_t *launched;    /* by call: 1 if it launched an operation */
   llmprof_link *links;
@@ -48,9 +50,7 @@ typedef struct llmprof_sweep_thread {
 } llmprof_sweep_thread;
 
 /* Finds the chains of the calls that launched, of all threads, and what is
- * around each range. rows: all calls by start; NULL: as they lie. False when
- * out of memory, or with err filled. */
-bool llmprof_sweep_calls(llmprof_sweep *all, llmprof_sweep_thread *threads,
-                         const uint32_t *rows);
+ * around each range. False when out of memory, or with err filled. */
+bool llmprof_sweep_calls(llmprof_sweep *all);
 
 #endif

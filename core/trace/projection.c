@@ -24,28 +24,36 @@ static bool is_first(uint8_t *counted, int64_t call) {
   return first;
 }
 
-static void measure_block(const llmprof_trace *trace, size_t first,
-                          size_t count, extent *links, uint8_t *counted) {
-  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK], call[LLMPROF_BLOCK],
-      link[LLMPROF_BLOCK];
-  llmprof_values_read(trace->ops.start, first, count, start);
-  llmprof_values_read(trace->ops.duration, first, count, duration);
-  llmprof_values_read(trace->attribution.call, first, count, call);
-  llmprof_values_read(trace->attribution.link, first, count, link);
+/* By link, and by call. */
+typedef struct measuring {
+  extent *links;
+  uint8_t *counted;
+} measuring;
+
+static bool measure_block(void *user, size_t first, size_t count,
+                          int64_t *const *cells, llmprof_error *err) {
+  const measuring *m = user;
+  const int64_t *start = cells[0], *duration = cells[1], *call = cells[2],
+                *link = cells[3];
+  (void)first;
+  (void)err;
   for (size_t i = 0; i < count; i++) {
     if (link[i] == LLMPROF_ABSENT) continue;
     extent one = {start[i], llmprof_end_of(start[i], duration[i]),
-                  is_first(counted, call[i])};
-    extend(&links[link[i]], &one);
+                  is_first(m->counted, call[i])};
+    extend(&m->links[link[i]], &one);
   }
+  return true;
 }
 
 /* Graphs traced as one operation are left out, as NVIDIA does. */
-static void measure_ops(const llmprof_trace *trace, extent *links,
-                        uint8_t *counted) {
-  size_t ops = trace->ops.first[LLMPROF_GRAPH];
-  for (size_t op = 0; op < ops; op += LLMPROF_BLOCK)
-    measure_block(trace, op, llmprof_block(op, ops), links, counted);
+static bool measure_ops(const llmprof_trace *trace, const measuring *m,
+                        llmprof_error *err) {
+  return llmprof_values_each(
+      (const llmprof_values *const[]){trace->ops.start, trace->ops.duration,
+                                      trace->attribution.call,
+                                      trace->attribution.link},
+      4, NULL, trace->ops.first[LLMPROF_GRAPH], measure_block, (void *)m, err);
 }
 
 /* Outer links come before inner ones, so one pass backwards adds all up. */
@@ -93,21 +101,25 @@ static bool collect(llmprof_trace *trace, const extent *ranges) {
   return ok;
 }
 
-bool llmprof_project(llmprof_trace *trace) {
+bool llmprof_project(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_attribution *a = &trace->attribution;
-  extent *links = llmprof_alloc(a->link_count, sizeof *links);
+  const measuring m = {
+      llmprof_alloc(a->link_count, sizeof *m.links),
+      llmprof_zalloc(trace->calls.count, sizeof *m.counted),
+  };
   extent *ranges = llmprof_alloc(trace->ranges.count, sizeof *ranges);
-  uint8_t *counted = llmprof_zalloc(trace->calls.count, sizeof *counted);
-  bool ok = links && ranges && counted;
+  bool ok = m.links && ranges && m.counted;
   if (ok) {
-    for (size_t l = 0; l < a->link_count; l++) links[l] = nothing;
+    for (size_t l = 0; l < a->link_count; l++) m.links[l] = nothing;
     for (size_t r = 0; r < trace->ranges.count; r++) ranges[r] = nothing;
-    measure_ops(trace, links, counted);
-    add_up(a, links, ranges);
+    ok = measure_ops(trace, &m, err);
+  }
+  if (ok) {
+    add_up(a, m.links, ranges);
     ok = collect(trace, ranges);
   }
-  llmprof_free(links);
+  llmprof_free(m.links);
+  llmprof_free(m.counted);
   llmprof_free(ranges);
-  llmprof_free(counted);
   return ok;
 }

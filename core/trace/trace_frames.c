@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/interrupt.h"
+#include "base/thread_pool.h"
 #include "trace/trace_columns.h"
 #include "trace/trace_events.h"
 
@@ -120,45 +120,45 @@ static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
 /* Rows of kernels and ranges, by pair. A kernel in no range makes one pair,
  * with none. */
 typedef struct pairs {
-  llmprof_values *kernels, *ranges;
-  size_t count;
+  const llmprof_trace *trace;
+  int64_t *range, *outer; /* by link */
+  llmprof_values *of[2];  /* kernels, ranges */
 } pairs;
 
-static bool add_pair(pairs *p, size_t kernel, int64_t range) {
-  p->count++;
-  return llmprof_values_append(p->kernels, (int64_t)kernel) &&
-         llmprof_values_append(p->ranges, range);
-}
-
-/* outer, range: by link. */
-static bool fill_pairs(pairs *p, const llmprof_trace *trace,
-                       const int64_t *range, const int64_t *outer) {
+/* Each of both on a thread. */
+static bool fill_pairs(void *user, size_t worker, size_t which,
+                       llmprof_error *err) {
+  const pairs *p = user;
   llmprof_cursor links;
-  llmprof_cursor_open(&links, trace->attribution.link);
-  bool ok = p->kernels && p->ranges && range && outer;
-  for (size_t op = 0; ok && op < trace->ops.first[LLMPROF_COPY]; op++) {
+  llmprof_cursor_open(&links, p->trace->attribution.link);
+  bool ok = true;
+  (void)worker;
+  for (size_t op = 0; ok && op < p->trace->ops.first[LLMPROF_COPY]; op++) {
     int64_t link = llmprof_cursor_at(&links, op);
-    ok = add_pair(p, op, link == LLMPROF_ABSENT ? link : range[link]);
-    while (ok && link != LLMPROF_ABSENT &&
-           (link = outer[link]) != LLMPROF_ABSENT)
-      ok = add_pair(p, op, range[link]);
+    do {
+      bool in = link != LLMPROF_ABSENT;
+      int64_t range = in ? p->range[link] : link;
+      ok = llmprof_values_append(p->of[which], which ? range : (int64_t)op);
+      if (in) link = p->outer[link];
+    } while (ok && link != LLMPROF_ABSENT);
   }
-  return ok && llmprof_values_end(p->kernels) && llmprof_values_end(p->ranges);
+  return (ok && llmprof_values_end(p->of[which])) || llmprof_fail_nomem(err);
 }
 
 /* Takes the pairs' columns. */
 static llmprof_frame *frame_of_pairs(llmprof_trace *trace, const pairs *p) {
-  llmprof_frame *frame = llmprof_frame_new(p->count, trace->strings);
+  llmprof_frame *frame =
+      llmprof_frame_new(llmprof_values_count(p->of[0]), trace->strings);
   if (!frame) {
-    llmprof_values_free(p->kernels);
-    llmprof_values_free(p->ranges);
+    llmprof_values_free(p->of[0]);
+    llmprof_values_free(p->of[1]);
     return NULL;
   }
   const llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY],
-                                llmprof_frame_keep(frame, p->kernels),
+                                llmprof_frame_keep(frame, p->of[0]),
                                 llmprof_pair_kernel_columns};
   const llmprof_axis around = {trace, 0, trace->ranges.count,
-                               llmprof_frame_keep(frame, p->ranges),
+                               llmprof_frame_keep(frame, p->of[1]),
                                llmprof_pair_range_columns};
   if (kernels.rows && around.rows && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
@@ -170,18 +170,22 @@ static llmprof_frame *frame_of_pairs(llmprof_trace *trace, const pairs *p) {
 static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_attribution *a = llmprof_trace_attribution(trace, err);
   if (!a) return NULL;
-  int64_t *range = llmprof_values_all(a->range);
-  int64_t *outer = llmprof_values_all(a->outer);
-  pairs p = {llmprof_values_new(), llmprof_values_new(), 0};
+  pairs p = {trace,
+             llmprof_values_all(a->range),
+             llmprof_values_all(a->outer),
+             {llmprof_values_new(), llmprof_values_new()}};
+  const llmprof_parallel_loop loop = {
+      .parts = 2, .work = fill_pairs, .user = &p};
   llmprof_frame *frame = NULL;
-  if (fill_pairs(&p, trace, range, outer)) {
+  if (p.range && p.outer && p.of[0] && p.of[1] &&
+      llmprof_parallel_for(&loop, llmprof_thread_pool_size(2), err)) {
     frame = frame_of_pairs(trace, &p);
   } else {
-    llmprof_values_free(p.kernels);
-    llmprof_values_free(p.ranges);
+    llmprof_values_free(p.of[0]);
+    llmprof_values_free(p.of[1]);
   }
-  llmprof_free(range);
-  llmprof_free(outer);
+  llmprof_free(p.range);
+  llmprof_free(p.outer);
   return frame ? frame : (llmprof_fail_nomem(err), NULL);
 }
 

@@ -163,7 +163,7 @@ bool llmprof_builder_place_stacks(llmprof_builder *builder);
 /* Launches that were attributed, their columns ended; fills err but for want of
  * memory. */
 bool llmprof_attribute(llmprof_trace *trace, llmprof_error *err);
-bool llmprof_project(llmprof_trace *trace);
+bool llmprof_project(llmprof_trace *trace, llmprof_error *err);
 
 static inline int64_t llmprof_widen(uint32_t value) {
   return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;

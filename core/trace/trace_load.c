@@ -66,7 +66,7 @@ static bool derive(llmprof_trace *trace, int piece, llmprof_error *err) {
     return true;
   bool ok =
       llmprof_columns_begin(trace, piece) &&
-      (piece == LLMPROF_PIECE_PROJECTIONS ? llmprof_project(trace)
+      (piece == LLMPROF_PIECE_PROJECTIONS ? llmprof_project(trace, &why)
                                           : llmprof_attribute(trace, &why)) &&
       llmprof_columns_end(trace, piece);
   if (!ok && why.code && err) *err = why;
