@@ -179,6 +179,7 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
     {"short_name", NULL, TEXT, .in = {OF(details.short_name)}},
     {"mangled_name", NULL, TEXT, .in = {OF(details.mangled_name)}},
+    {"shape", NULL, U32, .in = {OF(details.shape)}}, /* that of all these */
     SHAPE_OF(grid_x, NULL),
     SHAPE_OF(grid_y, NULL),
     SHAPE_OF(grid_z, NULL),

@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
 local lists = require "llmprof.tables.lists"
+local rows = require "llmprof.ranks.rows"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
@@ -41,22 +42,22 @@ end
 local is_larger = lists.by("-total_ns", function(shape) return table.concat(shape.grid, ",") end)
 
 
+local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers",
+  "static_shared", "dynamic_shared" }
+
 -- As far as recorded, distinct grid and block per kernel, by its name: { grid, block, calls,
--- total_ns }.
-local function shapes_by_name(frame)
+-- total_ns }. all: the kernels of the trace, of which the frame has some.
+local function shapes_by_name(frame, all)
   local by_name = {}
-  for _, row in ipairs(frame:group {
-    by = { "stage", "part", "name", "short_name", "grid_x", "grid_y", "grid_z", "block_x",
-      "block_y", "block_z", "registers", "static_shared", "dynamic_shared" },
-    total = { "duration" },
-  }) do
-    local shapes = shapes_of(row, by_name)
-    shapes[#shapes + 1] = row.grid_x and {
-      grid = { row.grid_x, row.grid_y, row.grid_z },
-      block = { row.block_x, row.block_y, row.block_z },
-      registers = row.registers,
-      shared_bytes = row.static_shared and row.dynamic_shared
-        and row.static_shared + row.dynamic_shared,
+  for _, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name", "shape" },
+    total = { "duration", "op" } }) do
+    local shapes, one = shapes_of(row, by_name), rows.get(all, row.op.min + 1, SHAPE)
+    shapes[#shapes + 1] = one.grid_x and {
+      grid = { one.grid_x, one.grid_y, one.grid_z },
+      block = { one.block_x, one.block_y, one.block_z },
+      registers = one.registers,
+      shared_bytes = one.static_shared and one.dynamic_shared
+        and one.static_shared + one.dynamic_shared,
       calls = row.count,
       total_ns = row.duration.total,
     } or nil -- it was not recorded
@@ -184,9 +185,10 @@ end
 -- stage_share of that of its stage. `others` of the list is what is not in it, where there
 -- are more names than LISTED. rules: the recipe's categories.
 function kernels.list(trace, found, rules)
-  local list, frame = {}, stages.used(trace, errors.check(trace:frame "kernels"), found)
-  frame, list.others = divided(frame, rules)
-  local shapes, mangled = shapes_by_name(frame), mangled_names(frame)
+  local frame, others = divided(stages.used_kernels(trace, found), rules)
+  local list = { others = others }
+  local shapes = shapes_by_name(frame, errors.check(trace:frame "kernels"))
+  local mangled = mangled_names(frame)
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
     sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
     local times, name = row.duration, known(row.name) or UNNAMED

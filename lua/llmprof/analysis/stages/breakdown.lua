@@ -114,15 +114,6 @@ local function listed(groups, instances)
 end
 
 
-local function waiting_names(api)
-  local names = {}
-  for _, row in ipairs(api:group { by = { "name" } }) do
-    if row.name and waiting.class_of(row.name) == "sync" then names[#names + 1] = row.name end
-  end
-  return names
-end
-
-
 -- A function from the instances of a stage (start, stop in ns) to the groups of
 -- waiting calls in them, most calls first: list of { before (what the thread had
 -- started last: a kernel's category, "copy", "set", "graph"), bytes (of that
@@ -130,7 +121,7 @@ end
 -- last goes on; means per instance) }. kernels: of analysis.kernels.table.
 function breakdown.waits_grouper(trace, ops, kernels)
   local api = check(trace:frame "api")
-  local waiting_calls = check(api:where { name = waiting_names(api) })
+  local waiting_calls = check(api:where { name = waiting.names(trace).sync })
   local ops_of, of_name = by_thread(ops), {}
   for _, kernel in ipairs(kernels) do of_name[kernel.name] = kernel.category end
   return function(instances)
@@ -238,7 +229,7 @@ end
 
 -- The kernels of stages, with is_collective.
 local function kernels_of(trace, found)
-  local frame = stages.used(trace, check(trace:frame "kernels"), found)
+  local frame = stages.used_kernels(trace, found)
   categories.marker(nil, categories.COMMUNICATION)(frame, "name", "is_collective")
   return frame
 end

@@ -265,6 +265,13 @@ function stages.used(trace, frame, found)
 end
 
 
+-- The kernels of these.
+function stages.used_kernels(trace, found)
+  found.kernels = found.kernels or stages.used(trace, check(trace:frame "kernels"), found)
+  return found.kernels
+end
+
+
 -- Ranges with the stage that they lie in; nil where stages are no ranges of the CPU.
 function stages.label_ranges(trace, frame, found)
   if found.by_engine or found.inferred then return nil end

@@ -42,19 +42,21 @@ end
 local check = errors.check
 
 
--- Names of API calls by class, in this order.
 local BUSY = { "launch", "sync", "memory", "other" }
 
-local function names_by_class(api)
-  local lists, by_class = {}, {}
-  for i, class in ipairs(BUSY) do
-    lists[i] = {}
-    by_class[class] = lists[i]
-  end
-  for _, row in ipairs(api:group { by = { "name" } }) do
+-- What was found in traces: trace -> names of its API calls by class.
+local named = setmetatable({}, { __mode = "k" })
+
+-- The names of a trace's API calls: a list by class.
+function waiting.names(trace)
+  if named[trace] then return named[trace] end
+  local by_class = {}
+  for _, class in ipairs(BUSY) do by_class[class] = {} end
+  for _, row in ipairs(check(trace:frame "api"):group { by = { "name" } }) do
     if row.name then table.insert(by_class[waiting.class_of(row.name)], row.name) end
   end
-  return lists
+  named[trace] = by_class
+  return by_class
 end
 
 
@@ -68,10 +70,11 @@ end
 
 
 -- Of a process, or of all: the calls of the threads that launch its operations.
-local function classes_of(api, ops, pid)
+local function classes_of(trace, api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  local own = check(api:where { thread = launching_threads(ops) })
-  return classes.of(own, "name", names_by_class(own))
+  local names = {}
+  for i, class in ipairs(BUSY) do names[i] = waiting.names(trace)[class] end
+  return classes.of(check(api:where { thread = launching_threads(ops) }), "name", names)
 end
 
 
@@ -92,10 +95,10 @@ function waiting.calls(trace, ops)
   return function(pid)
     local key = pid or 0
     if not known[key] and pid and is_only(ops, pid) and is_only(api, pid) then
-      known[0] = known[0] or classes_of(api, ops)
+      known[0] = known[0] or classes_of(trace, api, ops)
       known[key] = known[0]
     end
-    known[key] = known[key] or classes_of(api, ops, pid)
+    known[key] = known[key] or classes_of(trace, api, ops, pid)
     return known[key]
   end
 end

@@ -63,17 +63,20 @@ local LEAST = 0.01
 -- A function from instances of a stage to the mean time in which the GPU did nothing but copy from
 -- or to the host; nil where it did little of that. found: of analysis.stages.find.
 function transfers.alone(found)
-  local copies = errors.check(found.ops:where { kind = "copy", direction = HOST })
+  -- kernels, which are most, lie in order: a selection of them and of others would be sorted
+  local apart = errors.check(found.ops:where { { "kind", "~=", "kernel" } })
+  local copies = errors.check(apart:where { kind = "copy", direction = HOST })
   local ns = #copies > 0 and copies:group { sum = { "duration" } }[1].duration.total or 0
   local others, rest = { false }, {} -- what is no copy has no direction
-  for _, row in ipairs(found.ops:group { by = { "direction" } }) do
+  for _, row in ipairs(apart:group { by = { "direction" } }) do
     local is_host = row.direction == HOST[1] or row.direction == HOST[2]
     if row.direction and not is_host then others[#others + 1] = row.direction end
   end
   local function rest_of(pid)
     local key = pid or 0
     rest[key] = rest[key]
-      or errors.check(found.ops:where { pid = pid, direction = others }):union()
+      or errors.check(errors.check(found.ops:where { pid = pid, kind = "kernel" }):union()
+        :join(errors.check(apart:where { pid = pid, direction = others }):union()))
     return rest[key]
   end
   return function(instances)
