@@ -108,10 +108,10 @@ static int json_load(lua_State *L) {
 }
 
 /* json.encode(value [, options]) -> text | nil, message, code
- * options: pretty (boolean: on many lines) */
+ * options: pretty (boolean: on many lines), schemas, schema */
 static int json_encode(lua_State *L) {
   bool pretty = llmprof_lua_opt_bool(L, 2, "pretty", false);
-  return llmprof_lua_encode(L, &format, pretty ? 2 : 0);
+  return llmprof_lua_encode(L, &format, pretty ? 2 : 0, check_schema(L, 2));
 }
 
 static const luaL_Reg methods[] = {

@@ -429,7 +429,7 @@ static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
 }
 
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
-                       unsigned indent) {
+                       unsigned indent, llmprof_lua_schema schema) {
   luaL_checkany(L, 1);
   holder *h = push_holder(L);
   llmprof_error err;
@@ -437,8 +437,9 @@ int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
   bool ok = convert(L, h, NULL, NULL) || llmprof_fail_nomem(&err);
   ok = ok && format->write(h->tree, indent, &h->text, &err);
   if (ok) lua_pushlstring(L, h->text.bytes, h->text.size);
+  int count = ok && schema.name ? 1 + push_check(L, schema, h->tree) : 1;
   release(h);
-  return ok ? 1 : llmprof_lua_fail(L, &err);
+  return ok ? count : llmprof_lua_fail(L, &err);
 }
 
 int llmprof_lua_check_value(lua_State *L, llmprof_lua_schema schema) {

@@ -52,6 +52,6 @@ int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
 int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,
                      llmprof_lua_schema schema);
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
-                       unsigned indent);
+                       unsigned indent, llmprof_lua_schema schema);
 
 #endif

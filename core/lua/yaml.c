@@ -50,13 +50,13 @@ static int yaml_load(lua_State *L) {
 
 /* yaml.encode(value) -> text | nil, message, code */
 static int yaml_encode(lua_State *L) {
-  return llmprof_lua_encode(L, &format, 0);
+  return llmprof_lua_encode(L, &format, 0, (llmprof_lua_schema){0});
 }
 
 /* yaml.encode_line(value) -> text | nil, message, code: in flow style, to stand
  * behind "key: " */
 static int yaml_encode_line(lua_State *L) {
-  return llmprof_lua_encode(L, &line_format, 0);
+  return llmprof_lua_encode(L, &line_format, 0, (llmprof_lua_schema){0});
 }
 
 static const luaL_Reg functions[] = {

@@ -419,11 +419,9 @@ end
 
 
 -- A JSON file that a schema of docs/ describes, by its name there; a value that does
--- not fit raises. Returns what document.read makes of the file.
+-- not fit raises.
 function Run:write_document(name, schema, value)
-  local written, read = document.encode(schema, value)
-  self:write(name, written)
-  return read
+  self:write(name, document.encode(schema, value))
 end
 
 

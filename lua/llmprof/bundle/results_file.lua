@@ -91,12 +91,11 @@ end
 
 -- ---- writing ----
 
--- The results of a run into its folder; returns what `read` makes of the file. What it
--- would refuse raises instead.
+-- The results of a run into its folder. What `read` would refuse raises instead.
 function results_file.write(run, results)
   local wrong = check_pointers(results)
   if wrong then error(wrong, 0) end
-  return run:write_document(layout.results, "results", results)
+  run:write_document(layout.results, "results", results)
 end
 
 

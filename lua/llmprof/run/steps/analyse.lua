@@ -341,6 +341,11 @@ local function replayer_of(ctx, given, results)
 end
 
 
+function step.restore(ctx)
+  ctx.state.results = results_file.load(ctx.run:path(layout.results))
+end
+
+
 function step.run(ctx)
   note_missing_stages(ctx)
   note_interrupted(ctx)
@@ -352,13 +357,11 @@ function step.run(ctx)
   local ok, packed = pool:take(1)
   add_remedies(ctx, results.missing)
   write_events(ctx, ok and packed or work())
-  ctx.state.results = results_file.write(ctx.run, results)
+  results_file.write(ctx.run, results)
+  step.restore(ctx)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end
-
-
-function step.restore(ctx) ctx.state.results = results_file.load(ctx.run:path(layout.results)) end
 
 
 local function recipe_is_newer(ctx)
