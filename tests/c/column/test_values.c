@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bounds.h"
 #include "support.h"
 
 enum {
@@ -229,6 +230,70 @@ TEST(bounds_of_lookups) {
   llmprof_values_free(view);
   llmprof_values_free(halves);
   llmprof_values_free(key);
+}
+
+/* ---- rows that are read ahead ---- */
+
+enum {
+  MANY = 100000 /* rows of several parts, the last of them short */
+};
+
+typedef struct taking {
+  const uint32_t *order;
+  size_t next, refused; /* refused: from this place on */
+  size_t wrong;
+} taking;
+
+static bool take(void *user, size_t first, size_t count, int64_t *const *cells,
+                 llmprof_error *err) {
+  taking *t = user;
+  if (first >= t->refused) return llmprof_fail(err, LLMPROF_RANGE, "refused");
+  t->wrong += first != t->next;
+  for (size_t i = 0; i < count; i++) {
+    size_t row = t->order ? t->order[first + i] : first + i;
+    t->wrong += cells[0][i] != (int64_t)row;
+    t->wrong += cells[1][i] != value_of(4, row % ROWS);
+  }
+  t->next += count;
+  return true;
+}
+
+static void over_again(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++)
+    out[i] = value_of(4, (size_t)in[0][i] % ROWS);
+}
+
+static void take_each(const uint32_t *order, size_t rows, uint64_t threads) {
+  llmprof_values *own = llmprof_values_rows();
+  const llmprof_values *in[] = {own};
+  llmprof_values *again = llmprof_values_computed(over_again, in, 1);
+  const llmprof_values *of[] = {own, again};
+  llmprof_error err;
+  taking all = {order, 0, SIZE_MAX, 0};
+  taking some = {order, 0, 20 * LLMPROF_BLOCK, 0};
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+  assert_true(llmprof_values_each(of, 2, order, rows, take, &all, &err));
+  assert_int_equal(all.next, rows);
+  if (rows > some.refused) {
+    assert_false(llmprof_values_each(of, 2, order, rows, take, &some, &err));
+    assert_int_equal(err.code, LLMPROF_RANGE);
+    assert_int_equal(some.next, some.refused);
+  }
+  assert_int_equal(all.wrong + some.wrong, 0);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_values_free(again);
+  llmprof_values_free(own);
+}
+
+TEST(each) {
+  uint32_t *order = llmprof_alloc(MANY, sizeof *order);
+  for (uint32_t i = 0; i < MANY; i++) order[i] = MANY - 1 - i;
+  for (uint64_t threads = 1; threads <= 4; threads += 3) {
+    take_each(NULL, MANY, threads);
+    take_each(order, MANY, threads);
+    take_each(NULL, 0, threads);
+  }
+  llmprof_free(order);
 }
 
 /* ---- out of memory ---- */
