@@ -492,7 +492,8 @@ function words.totals(results)
     .. "%s.%s%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
     text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),
     totals.stage_share and (" %s of its GPU time lies inside a stage.")
-      :format(words.percent(totals.stage_share)) or "", overlap(totals.overlap, #(results.environment.devices or {})))
+      :format(words.percent(totals.stage_share)) or "",
+    overlap(totals.overlap, #(results.environment.devices or {})))
 end
 
 
