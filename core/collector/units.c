@@ -299,8 +299,11 @@ void units_pop(const plan_range *range) {
 void units_profiler(bool started) {
   atomic_store(&profiled, started);
   if (the_plan.by == UNIT_BY_PROFILER && started) next_unit();
-  if (the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler)
-    if (!started) last_unit();
+  if (started || (the_plan.by != UNIT_BY_PROFILER && !the_plan.in_profiler))
+    return;
+  last_unit();
+  /* Engines kill their workers soon after the window. */
+  (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
 }
 
 /* One that nobody is left to end, ends. */

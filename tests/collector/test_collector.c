@@ -530,6 +530,15 @@ TEST(killed_after_the_window) {
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
 }
 
+/* As soon as the window has closed, as vLLM does with its engines. */
+TEST(killed_with_the_window) {
+  run((setting){
+      .how = "kill", .launches = "10", .plan = "unit.by = profiler\n"});
+  assert_true(WIFSIGNALED(out.status));
+  assert_string_equal(t->end, "between units");
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
+}
+
 /* Ranges of any such name, in the profiler's window alone, which ends the
  * last one. */
 TEST(steps) {

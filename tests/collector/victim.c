@@ -247,6 +247,7 @@ static void end_by(const char *how) {
     _exit(3); /* what is not in the file by now is lost */
   }
   if (strcmp(how, "term") == 0) raise(SIGTERM);
+  if (strcmp(how, "kill") == 0) raise(SIGKILL);
   if (strcmp(how, "abort") == 0) abort();
   if (strcmp(how, "thread") == 0) pthread_exit(NULL);
   if (strcmp(how, "wait") == 0) pause();
