@@ -207,7 +207,7 @@ typedef struct spool_source_stack {
 typedef struct spool_line {
   uint32_t file, function; /* strings */
   uint32_t line;
-  uint32_t reserved;
+  uint32_t module; /* string; 0: the one around */
 } spool_line;
 
 /* A line of a file that torch.compile generated; `lines` of spool_line follow:

@@ -47,6 +47,8 @@ static llmprof_spool_line line_of(lua_State *L) {
   line.file = luaL_checkstring(L, -1);
   lua_getfield(L, at, "name");
   line.function = luaL_optstring(L, -1, NULL);
+  lua_getfield(L, at, "module");
+  line.module = luaL_optstring(L, -1, NULL);
   lua_getfield(L, at, "line");
   lua_Integer number = luaL_checkinteger(L, -1);
   if (number > 0 && number <= UINT32_MAX) line.line = (uint32_t)number;
@@ -55,7 +57,7 @@ static llmprof_spool_line line_of(lua_State *L) {
 
 static void add_generated(lua_State *L, llmprof_spool_generated *made) {
   enum {
-    PUSHED = 4 /* a table and its fields */
+    PUSHED = 5 /* a table and its fields */
   };
   size_t count = lua_rawlen(L, -1);
   luaL_checkstack(L, (int)count * PUSHED + PUSHED, "a long stack");
@@ -74,7 +76,8 @@ static void add_generated(lua_State *L, llmprof_spool_generated *made) {
 
 /* spool.generated(list) -> block | nil, message, code; list has a table for
  * each line of a file that torch.compile generated: file, line, and in a
- * sequence those that it was made of, outermost first: file, line, name */
+ * sequence those that it was made of, outermost first: file, line, name, and
+ * module where that is not the one around */
 static int spool_generated(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);

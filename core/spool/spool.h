@@ -36,9 +36,10 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
 llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err);
 
-/* A line of source, 0: not known; a generated one needs no function. */
+/* A line of source, 0: not known; a generated one needs no function. module:
+ * the torch module that it ran for, NULL: the one around. */
 typedef struct llmprof_spool_line {
-  const char *file, *function;
+  const char *file, *function, *module;
   uint32_t line;
 } llmprof_spool_line;
 

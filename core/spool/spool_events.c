@@ -391,7 +391,7 @@ static bool take_generated(void *user, const spool_item *item,
         .file = spool_file_string(file_of(l), item->section, from.file),
         .function = spool_file_string(file_of(l), item->section, from.function),
         .line = from.line ? from.line : LLMPROF_NONE,
-        .module = LLMPROF_NO_STRING};
+        .module = spool_file_string(file_of(l), item->section, from.module)};
     if (made_of[i].file == LLMPROF_NO_STRING) return true;
   }
   return llmprof_builder_add_generated(l->base.builder, &line, made_of,

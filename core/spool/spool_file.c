@@ -387,7 +387,8 @@ bool llmprof_spool_generated_add(llmprof_spool_generated *made,
   for (size_t i = 1; i < count; i++) {
     spool_line line = {.line = lines[i].line};
     if (!number_of(made, lines[i].file, &line.file) ||
-        !number_of(made, lines[i].function, &line.function))
+        !number_of(made, lines[i].function, &line.function) ||
+        !number_of(made, lines[i].module, &line.module))
       return false;
     llmprof_buffer_add(&made->lines, &line, sizeof line);
   }

@@ -160,7 +160,7 @@ bool llmprof_builder_add_source_stack(llmprof_builder *b,
   for (uint32_t i = skips; ok && i < it->count; i++) {
     llmprof_source_frame line = b->made_of[it->first + i];
     llmprof_source_stack next = {.parent = at};
-    line.module = module;
+    if (line.module == LLMPROF_NO_STRING) line.module = module;
     ok = llmprof_intern_add(&rows[LLMPROF_SOURCE_FRAMES], &line, &next.frame) &&
          llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], &next, &at);
   }

@@ -66,16 +66,29 @@ local function lines_of(stack)
 end
 
 
--- Of the names of a graph of torch the lines that they come from, { file, line, name }.
+-- The module that a parameter of a graph is of, from the module that was compiled: torch names
+-- it by the way there, l_self_modules_layers_modules_0_modules_mlp_parameters_weight_. Layers
+-- that are alike share their code, so it is "*" of them.
+local function module_of(call)
+  for way in call:gmatch "%f[%w_][lL]_[%w_]-_modules_([%w_]+)" do
+    way = way:match "^(.+)_parameters_" or way:match "^(.+)_buffers_"
+    local path = way and ("." .. way:gsub("_modules_", ".")):gsub("%.%d+%f[.%z]", ".*")
+    if path then return path:sub(2) end
+  end
+end
+
+
+-- Of the names of a graph of torch the lines that they come from, { file, line, name }, and
+-- the modules whose parameters they take.
 local function places_of(graph)
-  local places, place = {}, nil
+  local places, modules, place = {}, {}, nil
   for line in graph:gmatch "[^\n]+" do
     local file, number, name = line:match "^%s*# File: (.-):(%d+) in ([^,]+)"
     place = file and { file = file, line = tonumber(number), name = name } or place
-    local made = line:match "^%s+([%w_]+):? .*= "
-    if made then places[made] = place end
+    local made, call = line:match "^%s+([%w_]+):? .-= ([^;]*)"
+    if made then places[made], modules[made] = place, module_of(call) end
   end
-  return places
+  return places, modules
 end
 
 
@@ -99,10 +112,10 @@ local function launches_of(code)
 end
 
 
--- Where the last operation of a kernel is that the graph has; nil where it has none.
-local function place_of(names, places)
+-- What is known of the last operation of a kernel that has it; nil where none has.
+local function last_of(names, known)
   for i = #names, 1, -1 do
-    if places[names[i]] then return places[names[i]] end
+    if known[names[i]] then return known[names[i]] end
   end
 end
 
@@ -129,11 +142,15 @@ end
 
 -- The lines of one log that kernels were launched from, with those that they were made of.
 local function take_log(path, list)
-  local places, launches, file = {}, {}, nil
+  local places, modules, launches, file = {}, {}, {}, nil
   local function take(stacks)
     for number, of in pairs(file and launches or {}) do
-      local made = choose(of.key and stacks[of.key], place_of(of.names or {}, places))
+      local names = of.names or {}
+      local made = choose(of.key and stacks[of.key], last_of(names, places))
       if made then
+        local inner = made[#made]
+        made[#made] = { file = inner.file, line = inner.line, name = inner.name,
+          module = last_of(names, modules) }
         made.file, made.line = file, number
         list[#list + 1] = made
       end
@@ -147,7 +164,7 @@ local function take_log(path, list)
     end
     take {}
     if which == "graph" then
-      places = places_of(payload)
+      places, modules = places_of(payload)
     else
       file = type(said) == "table" and said.filename
       launches = launches_of(payload)

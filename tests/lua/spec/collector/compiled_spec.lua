@@ -120,10 +120,14 @@ describe("lines of torch.compile", function()
     assert.equal(1, count)
     local trace <close> = trace_file.open(top() .. "/all")
     local list, gpu = {}, assert(trace:frame "gpu")
-    for i = 1, #gpu do list[i] = gpu:get(i, "line") .. " " .. gpu:get(i, "function") end
+    local modules = {}
+    for i = 1, #gpu do
+      list[i] = gpu:get(i, "line") .. " " .. gpu:get(i, "function")
+      modules[i] = gpu:get(i, "torch_module") or "?"
+    end
     local depths, tree = {}, assert(trace:stack_tree(gpu))
     for i = 1, #tree do depths[tree:get(i, "module") or ""] = tree:get(i, "depth") end
-    return list, depths, why
+    return list, depths, why, modules
   end
 
   it("are those of the program that a kernel was made of", function()
@@ -153,6 +157,13 @@ describe("lines of torch.compile", function()
   it("come from the graph where torch kept no stacks", function()
     assert.same({ "m/norm.py:8 forward", "torch.compile/cab.py:8 call",
       "torch.compile/cab.py:9 call" }, lines_with((log():gsub('{"triton_poi_0:1.*', "{}\n"))))
+  end)
+
+  it("have the module whose parameter the last operation takes that has one", function()
+    local weight = "l_self_modules_layers_modules_0_modules_a_b_parameters_weight_"
+    local said = log():gsub("x %* 2;", "x * " .. weight .. ";  " .. weight .. "_ = None;")
+    local _, _, _, modules = lines_with(said)
+    assert.same({ "layers.*.a_b", "?", "?" }, modules)
   end)
 
   -- Torch logs the code of its cache, without handles and with stacks of nothing; vLLM the graph
