@@ -122,34 +122,8 @@ static int c_weigh(lua_State *L) {
   return 2;
 }
 
-/* frame:rows_by(columns) -> list, by group of rows that are equal in these
- * columns, of lists of its rows, which count from 1 */
-static int c_rows_by(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  lua_settop(L, 2);
-  size_t count;
-  size_t *keys = llmprof_lua_check_columns(L, frame, 2, &count);
-  llmprof_groups *groups = llmprof_lua_new_groups(L, frame, keys, count);
-  uint32_t *used = llmprof_lua_scratch(L, groups->count, sizeof *used);
-  int list = lua_gettop(L) + 1;
-  lua_createtable(L, (int)groups->count, 0);
-  for (size_t g = 0; g < groups->count; g++) {
-    lua_createtable(L, (int)groups->rows[g], 0);
-    lua_rawseti(L, list, (lua_Integer)g + 1);
-  }
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    uint32_t group = groups->of_row[row];
-    lua_rawgeti(L, list, (lua_Integer)group + 1);
-    lua_pushinteger(L, (lua_Integer)row + 1);
-    lua_rawseti(L, -2, ++used[group]);
-    lua_pop(L, 1);
-  }
-  return 1;
-}
-
 const luaL_Reg llmprof_lua_compute_methods[] = {
     {"compute", c_compute},
-    {"rows_by", c_rows_by},
     {"weigh", c_weigh},
     {NULL, NULL},
 };

@@ -4,7 +4,6 @@
 
 #include "frame.h"
 #include "frame/aggregate.h"
-#include "frame/window.h"
 #include "frame/within.h"
 #include "llmprof/alloc.h"
 
@@ -149,20 +148,6 @@ static int q_alias(lua_State *L) {
                              &err);
 }
 
-/* frame:follow(columns) -> the frame, with columns "next_NAME": the cell of
- * each in the row that follows, nil in the last */
-static int q_follow(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  lua_settop(L, 2);
-  size_t count;
-  size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
-  llmprof_error err;
-  if (!llmprof_frame_lead(frame, columns, count, &err))
-    return llmprof_lua_raise(L, &err);
-  lua_settop(L, 1);
-  return 1;
-}
-
 void llmprof_lua_check_numbers(lua_State *L, const llmprof_frame *frame,
                                size_t column) {
   const llmprof_column *peeked = llmprof_frame_peek(frame, column);
@@ -200,8 +185,8 @@ static int q_histogram(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_query_methods[] = {
-    {"take", q_take},           {"slice", q_slice},   {"within", q_within},
-    {"select", q_select},       {"sort", q_sort},     {"alias", q_alias},
+    {"take", q_take},           {"slice", q_slice}, {"within", q_within},
+    {"select", q_select},       {"sort", q_sort},   {"alias", q_alias},
 
-    {"histogram", q_histogram}, {"follow", q_follow}, {NULL, NULL},
+    {"histogram", q_histogram}, {NULL, NULL},
 };

@@ -80,7 +80,9 @@ function kernels.neighbours(side)
     around[key] = {}
     places[key] = ("%s/%s/%s"):format(kernel.stage or "", kernel.part or "", kernel.name or "")
   end
-  list:follow { "stage", "part", "name" }
+  for _, column in ipairs { "stage", "part", "name" } do
+    list:lag { column = column, offset = -1, name = "next_" .. column }
+  end
   for _, pair in ipairs(list:slice(1, #list - 1):group {
     by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }) do
     if pair.stage == pair.next_stage then

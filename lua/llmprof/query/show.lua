@@ -31,7 +31,7 @@ local scales = {
 -- Integers that name something: no thousands, whatever the query.
 local ids = {}
 for name in ([[id op call range stage_range part_range correlation pid tid launch_pid launch_tid
-  graph_node device context stream]]):gmatch "%S+" do ids[name] = true end
+  graph_node device context stream shape]]):gmatch "%S+" do ids[name] = true end
 
 
 local function largest(rows, name)

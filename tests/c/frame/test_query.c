@@ -8,7 +8,6 @@
 #include "frame/aggregate.h"
 #include "frame/cells.h"
 #include "frame/group_by.h"
-#include "frame/window.h"
 #include "llmprof/frame.h"
 
 #include "support.h"
@@ -513,8 +512,7 @@ static bool all_queries(little *l, llmprof_error *err) {
   llmprof_frame *matching =
       first ? llmprof_frame_where(sorted_view, &condition, 1, err) : NULL;
   llmprof_frame *groups = matching ? aggregated(l, err) : NULL;
-  bool ok = groups && llmprof_frame_column(matching, SIZE, err) &&
-            llmprof_frame_lead(matching, (size_t[]){NAME, SIZE}, 2, err);
+  bool ok = groups && llmprof_frame_column(matching, SIZE, err);
   llmprof_frame_free(groups);
   llmprof_frame_free(matching);
   llmprof_frame_free(first);

@@ -57,29 +57,6 @@ describe("frame:within", function()
 end)
 
 
-describe("frame:follow", function()
-  it("adds what the next row has, in the order of a view too", function()
-    local f = made()
-    assert.equal(f, f:follow { "name", "rate" })
-    assert.equal("a b - -", column(f, "next_name"))
-    assert.equal("-1.0 2.0 - -", column(f, "next_rate"))
-    local sorted = made():sort { { "size" } }:follow { "size" }
-    assert.equal("1 2 3 -", column(sorted, "size"))
-    assert.equal("2 3 - -", column(sorted, "next_size"))
-    assert.equal("bytes", sorted:columns()[4].unit)
-    assert.equal("", column(made():slice(1, 0):follow { "name" }, "next_name"))
-  end)
-
-  it("takes no name twice", function()
-    local f = made():follow { "name" }
-    local ok, err = pcall(f.follow, f, { "name" })
-    assert.same({ false, "there is a column 'next_name' already", "unsupported" },
-      { ok, err.message, err.code })
-    raises("no column 'none' here", f.follow, f, { "none" })
-  end)
-end)
-
-
 describe("frame.new", function()
   it("makes columns of every type", function()
     local f = made()

@@ -154,13 +154,25 @@ local function class_of(frame, rows, names)
 end
 
 
+-- By group of rows that are equal in these columns, a list of its rows.
+local function rows_by(frame, columns)
+  local groups = errors.check(frame:group { by = columns, columns = {} })
+  local numbers, list = {}, {}
+  for i = 1, #groups do numbers[i], list[i] = i, {} end
+  local numbered = errors.check(frame:select(columns):extend(columns, #groups,
+    { { name = "group", type = "integer", values = numbers } }))
+  for row, group in ipairs(numbered:values "group") do table.insert(list[group], row) end
+  return list
+end
+
+
 -- Launches of a frame whose figures are there.
 local function made(frame, has)
   local classes = {}
   local shared = lists.filtered(IDENTITY, function(name)
     return lists.find(frame:columns(), "name", name)
   end)
-  for i, rows in ipairs(frame:rows_by(shared)) do classes[i] = class_of(frame, rows, shared) end
+  for i, rows in ipairs(rows_by(frame, shared)) do classes[i] = class_of(frame, rows, shared) end
   return setmetatable({ frame = frame, classes = classes, shared = shared, has = has,
     known = {} }, Launches)
 end

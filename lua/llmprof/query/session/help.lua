@@ -235,6 +235,8 @@ help.fields = {
   { "registers", "registers of a thread",
     'kernels:sort("-registers"):select("registers", "short"):top(3)' },
   { "rep", "repeat of the recipe, from 1", 'kernels:group("stage", "rep"):sum("dur")' },
+  { "shape", "number of the launch's grid, block, registers and shared memory",
+    'kernels:group("short", "shape"):count():top(5)' },
   { "short_name", "function name without parameters; short is the same",
     'kernels:group("short"):sum("dur"):sort("-dur"):top(5)' },
   { "signature", "number of what was computed before the collective",
