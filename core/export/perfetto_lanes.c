@@ -2,6 +2,7 @@
  * first lane that takes them: on a stream one where nothing runs any more, on a
  * thread also one where all that runs ends no earlier. */
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/bounds.h"
 #include "export/perfetto_internal.h"
 #include "frame/sort.h"
@@ -41,13 +42,8 @@ static uint32_t track_of(const perfetto_layout *l, size_t item) {
 static bool overlaps(const llmprof_perfetto_options *options, int64_t start,
                      int64_t end) {
   size_t low = 0, high = options->window_count;
-  while (low < high) { /* the first window that ends after start */
-    size_t middle = low + (high - low) / 2;
-    if (options->windows[middle].last > start)
-      high = middle;
-    else
-      low = middle + 1;
-  }
+  /* the first window that ends after start */
+  LLMPROF_BISECT(low, high, at, options->windows[at].last <= start);
   if (low == options->window_count) return false;
   int64_t first = options->windows[low].first;
   return end > first || start >= first;

@@ -1,5 +1,6 @@
 #include "frame/cells.h"
 
+#include "base/bisect.h"
 #include "llmprof/alloc.h"
 
 int64_t llmprof_cell(const llmprof_column *column, size_t row) {
@@ -31,13 +32,8 @@ llmprof_cell_span llmprof_span_cells(const llmprof_column *column,
 
 size_t llmprof_first_at(const llmprof_column *column, size_t low, size_t high,
                         int64_t wanted, bool after) {
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    int64_t value = llmprof_cell(column, middle);
-    if (value < wanted || (after && value == wanted))
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at,
+                 after ? llmprof_cell(column, at) <= wanted
+                       : llmprof_cell(column, at) < wanted);
   return low;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "frame/group_by.h"
 #include "frame/times.h"
 #include "frame/visit.h"
@@ -138,13 +139,7 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
 /* The same among places [low, high), where it is known to lie, or high. */
 static size_t after_between(const llmprof_intervals *set, size_t low,
                             size_t high, int64_t time) {
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (set->items[middle].end > time)
-      high = middle;
-    else
-      low = middle + 1;
-  }
+  LLMPROF_BISECT(low, high, at, set->items[at].end <= time);
   return low;
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/group_by.h"
@@ -92,13 +93,8 @@ static size_t rising_row(const rising *r, size_t place) {
 /* The first place whose cell is not less than a value. */
 static size_t rising_place(const rising *r, int64_t value) {
   size_t low = r->first, high = r->rows;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (llmprof_cell(r->column, rising_row(r, middle)) < value)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at,
+                 llmprof_cell(r->column, rising_row(r, at)) < value);
   return low;
 }
 
@@ -151,13 +147,7 @@ typedef struct window {
 /* The first that is not less. */
 static size_t place_of(const window *w, int64_t cell) {
   size_t low = 0, high = w->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (w->sorted[middle] < cell)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, w->sorted[at] < cell);
   return low;
 }
 

@@ -5,6 +5,7 @@
  * the longest run that agrees, by its sorted suffixes. */
 #include <limits.h>
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/relate.h"
 #include "frame/sort.h"
@@ -105,13 +106,7 @@ static bool comes_before(const pairing *p, size_t right, size_t left) {
 
 static size_t first_suffix(const pairing *p, size_t left) {
   size_t low = 0, high = p->right_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (comes_before(p, p->suffixes[middle], left))
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, comes_before(p, p->suffixes[at], left));
   return low;
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "frame/cells.h"
@@ -465,13 +466,7 @@ static void task_free(task *t) {
 /* The first group whose values begin at one of these or behind. */
 static size_t group_from(const by_group *b, size_t value) {
   size_t low = 0, high = b->groups;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (b->start[middle] < value)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, b->start[at] < value);
   return low;
 }
 

@@ -4,6 +4,7 @@
  * meet the other tests, a block at a time. */
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/sort.h"
@@ -96,13 +97,7 @@ static void tests_free(test *tests, size_t count) {
 static bool in_set(const test *t, int64_t value) {
   size_t low = 0, high = t->count;
   if (value < t->low || value > t->high) return false;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (t->values[middle] < value)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, t->values[at] < value);
   return low < t->count && t->values[low] == value;
 }
 

@@ -4,6 +4,7 @@
  * it, so that intervals of any number cost no more than the rows in them. */
 #include "frame/within.h"
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/visit.h"
 
@@ -19,13 +20,8 @@ typedef struct join {
 /* The first place whose row starts at `time` or later. */
 static size_t place_of(const llmprof_visit *rows, int64_t time) {
   size_t low = 0, high = rows->rows;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (llmprof_cell(rows->start, llmprof_visit_row(rows, middle)) < time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at,
+                 llmprof_cell(rows->start, llmprof_visit_row(rows, at)) < time);
   return low;
 }
 

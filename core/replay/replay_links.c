@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "replay/replay_internal.h"
 
 /* ---- streams ---- */
@@ -264,13 +265,7 @@ static uint32_t event_target(const llmprof_replay *r, const replay_sync *sync,
   replay_sync wanted = *sync;
   wanted.time = time;
   size_t low = 0, high = r->records.count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (by_event(r->records.items + middle, &wanted) <= 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, by_event(r->records.items + at, &wanted) <= 0);
   if (!low) return REPLAY_NONE;
   const replay_sync *record = r->records.items + low - 1;
   if (record->part != sync->part || record->pid != sync->pid ||

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "frame/sort.h"
 #include "replay/replay_internal.h"
 
@@ -162,16 +163,11 @@ bool replay_order(llmprof_replay *r, llmprof_error *err) {
 
 uint32_t replay_count_launched(const llmprof_replay *r,
                                const replay_stream *stream, int64_t time) {
-  uint32_t low = 0, high = stream->count;
+  size_t low = 0, high = stream->count;
   const uint32_t *launched = r->launched + stream->first;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (replay_launch_time(r, r->operations + launched[middle]) <= time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  LLMPROF_BISECT(low, high, at,
+                 replay_launch_time(r, r->operations + launched[at]) <= time);
+  return (uint32_t)low;
 }
 
 uint32_t replay_launched_by(const llmprof_replay *r,
@@ -194,15 +190,9 @@ const replay_thread *replay_thread_of(const llmprof_replay *r, uint32_t point) {
 
 uint32_t replay_point_from(const llmprof_replay *r, const replay_thread *thread,
                            int64_t time) {
-  uint32_t low = thread->first, high = thread->first + thread->count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (r->points[middle].start < time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  size_t low = thread->first, high = thread->first + thread->count;
+  LLMPROF_BISECT(low, high, at, r->points[at].start < time);
+  return (uint32_t)low;
 }
 
 bool replay_call_is(const llmprof_replay *r, const replay_point *p,

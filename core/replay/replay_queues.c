@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "replay/replay_internal.h"
 
 /* ---- the queue of launches ---- */
@@ -29,13 +30,8 @@ static size_t waiting_at(const llmprof_replay *r, const replay_stream *s,
                          size_t place, int64_t time) {
   size_t low = 0, high = place + 1;
   const uint32_t *launched = r->launched + s->first;
-  while (low < high) { /* operations of a stream start in order of launch */
-    size_t middle = low + (high - low) / 2;
-    if (r->operations[launched[middle]].start <= time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  /* operations of a stream start in order of launch */
+  LLMPROF_BISECT(low, high, at, r->operations[launched[at]].start <= time);
   return place + 1 - low;
 }
 

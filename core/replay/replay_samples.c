@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "replay/replay_internal.h"
 
 bool replay_sample_add(replay_samples *samples, uint64_t key, int64_t value) {
@@ -32,13 +33,7 @@ void replay_samples_free(replay_samples *samples) {
 /* The first sample of a key or a later one. */
 static size_t first_of(const replay_samples *samples, uint64_t key) {
   size_t low = 0, high = samples->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (samples->items[middle].key < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, samples->items[at].key < key);
   return low;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "frame/sort.h"
 
 /* ---- names ---- */
@@ -127,13 +128,8 @@ static bool add_unit(spool_section *section, const spool_edge *unit,
 
 static bool is_inside(const spool_span *spans, size_t count, int64_t time) {
   size_t low = 0, high = count;
-  while (low < high) { /* the first that begins after it */
-    size_t middle = low + (high - low) / 2;
-    if (spans[middle].begin > time)
-      high = middle;
-    else
-      low = middle + 1;
-  }
+  /* the first that begins after it */
+  LLMPROF_BISECT(low, high, at, spans[at].begin <= time);
   return low && time < spans[low - 1].end;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "torch/torch_internal.h"
 
 /* ---- one collective ---- */
@@ -87,13 +88,7 @@ static const llmprof_range_row *around(llmprof_range_row *const *list,
                                        size_t count,
                                        const llmprof_range_row *range) {
   size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (by_thread_and_start(&list[middle], &range) <= 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, by_thread_and_start(&list[at], &range) <= 0);
   const llmprof_range_row *last = low ? list[low - 1] : NULL;
   return last && last->thread == range->thread && last->end >= range->end
              ? last

@@ -3,6 +3,7 @@
  * a file that was merged from several, the nearest call counts. */
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "llmprof/alloc.h"
 #include "torch/torch_internal.h"
 
@@ -40,13 +41,7 @@ static bool is_before(const torch_call *call, const torch_op *op) {
 static const torch_call *nearest_call(torch_call *const *calls, size_t count,
                                       const torch_op *op) {
   size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (is_before(calls[middle], op))
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, is_before(calls[at], op));
   const torch_call *before = low ? calls[low - 1] : NULL;
   const torch_call *behind = low < count ? calls[low] : NULL;
   if (before && before->row.correlation != op->correlation) before = NULL;

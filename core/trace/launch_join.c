@@ -2,6 +2,7 @@
  * one process come in the order of their ids, as a rule; others are sorted. */
 #include "trace/launch_join.h"
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "frame/sort.h"
@@ -94,13 +95,7 @@ static size_t search(const join *j, size_t n, int64_t key) {
     high += step;
   }
   if (high > j->count) high = j->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (key_at(j, middle) < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, key_at(j, at) < key);
   return low;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "trace/trace_columns.h"
 #include "trace/trace_events.h"
 
@@ -117,13 +118,7 @@ static size_t step_from(const steps *s, const llmprof_place *place,
   const step wanted = {.key = {0, place->process, place->device},
                        .start = time};
   size_t low = 0, high = s->keys.count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (in_order(&s->list[middle], &wanted) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, in_order(&s->list[at], &wanted) < 0);
   return low;
 }
 

@@ -3,6 +3,7 @@
  * in which it starts. */
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/buffer.h"
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
@@ -324,13 +325,7 @@ bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
 /* The last span that starts at or before `time`, if it has not ended. */
 static uint32_t span_at(const llmprof_span *spans, size_t count, int64_t time) {
   size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (spans[middle].start <= time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, spans[at].start <= time);
   return low && time < spans[low - 1].end ? (uint32_t)(low - 1) : LLMPROF_NONE;
 }
 

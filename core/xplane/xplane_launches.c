@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/buffer.h"
 #include "xplane/xplane_internal.h"
 
@@ -30,13 +31,7 @@ static const xplane_op **sorted_ops(const xplane_trace *t, size_t *count) {
 static const xplane_op *launched_by(const xplane_op *const *ops, size_t count,
                                     uint32_t correlation) {
   size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ops[middle]->row.correlation < correlation)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, ops[at]->row.correlation < correlation);
   return low < count && ops[low]->row.correlation == correlation ? ops[low]
                                                                  : NULL;
 }
@@ -119,13 +114,7 @@ static llmprof_range_row **sorted_modules(const xplane_trace *t,
 static bool is_within(llmprof_range_row *const *list, size_t count,
                       const llmprof_call_row *call) {
   size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (list[middle]->start <= call->start)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, list[at]->start <= call->start);
   return low && call->end <= list[low - 1]->end;
 }
 
