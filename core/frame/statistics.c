@@ -572,10 +572,30 @@ enum {
   MARKS = 64 /* in a word */
 };
 
+/* Each is marked when it is met, if a word for each of them has room for the
+ * marks from the lowest to the highest; else they are sorted. scratch: such
+ * words. */
 static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
-  size_t distinct = count > 0;
-  llmprof_sort_u32(near, count, scratch);
-  for (size_t i = 1; i < count; i++) distinct += near[i] != near[i - 1];
+  uint32_t low = UINT32_MAX, high = 0;
+  uint64_t *marks = scratch;
+  size_t distinct = 0;
+  for (size_t i = 0; i < count; i++) {
+    low = near[i] < low ? near[i] : low;
+    high = near[i] > high ? near[i] : high;
+  }
+  size_t words = count ? (high - low) / MARKS + 1 : 0;
+  if (words > count) {
+    llmprof_sort_u32(near, count, scratch);
+    for (size_t i = 0; i < count; i++) distinct += !i || near[i] != near[i - 1];
+    return distinct;
+  }
+  memset(marks, 0, words * sizeof *marks);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t *word = &marks[(near[i] - low) / MARKS];
+    uint64_t mark = (uint64_t)1 << (near[i] - low) % MARKS;
+    distinct += !(*word & mark);
+    *word |= mark;
+  }
   return distinct;
 }
 
@@ -598,32 +618,6 @@ static bool distinct_any(llmprof_frame *frame, size_t number,
   }
   task_free(&t);
   return ok;
-}
-
-/* Of few groups and values: a mark for each that was met. */
-static bool distinct_few(const llmprof_column *column, size_t rows,
-                         const llmprof_groups *groups, int64_t low,
-                         size_t words, size_t *distinct, llmprof_error *err) {
-  uint64_t *marks = llmprof_zalloc(groups->count * words, sizeof *marks);
-  if (!marks) return llmprof_fail_nomem(err);
-  for (size_t g = 0; g < groups->count; g++) distinct[g] = 0;
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    for (size_t i = 0; i < count; i++) {
-      if (cells[i] == LLMPROF_ABSENT) continue;
-      uint32_t group = groups->of_row[row + i];
-      uint64_t value = (uint64_t)cells[i] - (uint64_t)low;
-      uint64_t *word = &marks[group * words + value / MARKS];
-      uint64_t mark = (uint64_t)1 << value % MARKS;
-      distinct[group] += !(*word & mark);
-      *word |= mark;
-    }
-    if (llmprof_interrupted()) break;
-  }
-  llmprof_free(marks);
-  return !llmprof_interrupted() || llmprof_fail_interrupted(err);
 }
 
 /* Of an ascending column, by group the value that was last. */
@@ -654,19 +648,10 @@ static bool distinct_ascending(const llmprof_column *column, size_t rows,
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
-  enum {
-    FEW_MARKS = 1 << 18 /* words: 2 MiB, of which those of near rows are used */
-  };
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  size_t rows = llmprof_frame_rows(frame);
-  llmprof_cell_span s;
-  if (!column || !llmprof_frame_bounds(frame, number, &s, err)) return false;
-  uint64_t words =
-      s.low > s.high ? 1 : ((uint64_t)s.high - (uint64_t)s.low) / MARKS + 1;
-  if (words <= FEW_MARKS && groups->count <= FEW_MARKS / words)
-    return distinct_few(column, rows, groups, s.low, (size_t)words, distinct,
-                        err);
+  if (!column) return false;
   return llmprof_frame_ascends(frame, number)
-             ? distinct_ascending(column, rows, groups, distinct, err)
+             ? distinct_ascending(column, llmprof_frame_rows(frame), groups,
+                                  distinct, err)
              : distinct_any(frame, number, groups, distinct, err);
 }

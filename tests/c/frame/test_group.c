@@ -284,14 +284,15 @@ TEST(distinct) {
 
 /* Groups that share values, of which each counts its own. */
 TEST(distinct_by_group) {
-  static const int64_t values[] = {100, 163, 164, 100, 163, 100, 227, 164};
-  static const uint32_t groups[] = {0, 0, 1, 1, 0, 2, 1, 2};
-  const given g = {8, values, groups, groups};
+  static const int64_t values[] = {100, 163, 164, 100,  163, 100,
+                                   227, 164, 9,   1000, 9}; /* far apart */
+  static const uint32_t groups[] = {0, 0, 1, 1, 0, 2, 1, 2, 3, 3, 3};
+  const given g = {11, values, groups, groups};
   llmprof_error err = {0};
-  size_t distinct[3];
+  size_t distinct[4];
   grouped made = group_by(&g, (size_t[]){SHORT}, 1);
   assert_true(llmprof_distinct(made.frame, LONG, &made.groups, distinct, &err));
-  static const size_t expected[] = {2, 3, 2};
+  static const size_t expected[] = {2, 3, 2, 2};
   assert_memory_equal(distinct, expected, sizeof expected);
   ungroup(&made);
 }
