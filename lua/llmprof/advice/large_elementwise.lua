@@ -84,7 +84,7 @@ function rule.examine_stage(results, stage, report)
       evidence.remedy(results, ", torch.compile", "")),
     changes = evidence.change("remove(%s)", stage, long.list,
       (', duration = { ">=", %d }'):format(long.least)),
-    assumption = "all of them become part of the kernels before or behind them",
+    assumption = "all of them become part of the kernels before or after them",
     kernels = long.ids,
     confidence = "medium",
   }

@@ -45,7 +45,7 @@ local function remedy(results, off)
       results.engine.title)
   end
   return ("an all-reduce in one step over NVLink: NCCL's symmetric memory windows, %sor a kernel "
-    .. "of FlashInfer; or fuse it with the norm behind it"):format(evidence.remedy(results,
+    .. "of FlashInfer; or fuse it with the norm after it"):format(evidence.remedy(results,
     "torch's symmetric memory (one_shot_all_reduce), ", ""))
 end
 

@@ -39,7 +39,7 @@ function ranks.basis(results)
         or "the engine", with_cold(results))
   end
   if record.startup_steps then
-    return ("%s, without %s of start-up, which are far slower than those behind."):format(
+    return ("%s, without %s of start-up, which are far slower than those after it."):format(
       sources[record.source], text.count(record.startup_steps))
   end
   return sources[record.source] .. "." .. with_cold(results)

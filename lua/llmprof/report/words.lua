@@ -110,7 +110,7 @@ function words.first_token(results, brief)
   if not made then return nil end
   local short = { network = "network", queue = "queue", prefill = "prefill",
     scheduler = "scheduler and first token", before = "not explained before the prefill",
-    after = "not explained behind it", unexplained = "not explained" }
+    after = "not explained after it", unexplained = "not explained" }
   if made.unknown then
     return not brief and ("Where TTFT goes is not known: %s."):format(made.unknown) or nil
   end

@@ -184,7 +184,7 @@ function invariants.nesting(state)
   if count == 0 then return nil end
   return { share = part(count, #ranges),
     text = ("%s of %s ranges of stages and steps begin in another one of their thread and end "
-      .. "behind it: the time in both may count twice"):format(text.count(count),
+      .. "after it: the time in both may count twice"):format(text.count(count),
       text.count(#ranges)), fix = "end a range before the one that is around it, on its thread" }
 end
 

@@ -18,7 +18,7 @@ describe("advice large_elementwise", function()
 - 4 elementwise kernels and 6 copies or casts, 20.00 ms together (timeline)
 try: fuse them into the kernel before or after: attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the matmul, torch.compile
 change: remove(kernels:where { stage = "decode", label = { "elementwise", "copy/cast" }, duration = { ">=", 400000 } })
-if all of them become part of the kernels before or behind them
+if all of them become part of the kernels before or after them
 kernels: 3 4
 ]], support.said("large_elementwise", results_of { mixed(3, "elementwise", 4),
       mixed(4, "copy/cast", 6) }))

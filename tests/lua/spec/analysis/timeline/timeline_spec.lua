@@ -285,7 +285,7 @@ kernel 12020 14000 call=1 k
     end
     local level, text = said "range 10000 20000 prefill\nrange 15000 40000 decode\n"
     assert.same({ "problem", "1 of 2 ranges of stages and steps begin in another one of their "
-      .. "thread and end behind it: the time in both may count twice" }, { level, text })
+      .. "thread and end after it: the time in both may count twice" }, { level, text })
     assert.equal("problem", (said "range 10000 20000 decode\nrange 15000 40000 step\n"))
     assert.is_nil(said "range 10000 20000 prefill\nrange 20000 40000 decode\n")
     assert.is_nil(said "range 10000 20000 decode\nrange 19500 20400 step\n") -- times in us
