@@ -127,12 +127,15 @@ local function bytes_per_token(arch)
 end
 
 
--- Looks at it: the engine's page, else lines of its log.
+-- Looks at it while requests ran, the engine's page, else lines of its log, and whether there were
+-- others.
 local function looks_of(state)
   local page = state.metrics and state.metrics.engine_metrics
-  local list, first = json.list {}, nil
+  local list, first, idle = json.list {}, nil, false
   for _, sample in ipairs(page and page.samples or served.log_of(state) or {}) do
-    if is_number(sample.kv_use) then
+    if is_number(sample.kv_use) and sample.running == 0 then
+      idle = true
+    elseif is_number(sample.kv_use) then
       first = first or sample.utc_ns
       list[#list + 1] = { number = #list + 1, use = sample.kv_use,
         at_ns = first and sample.utc_ns and sample.utc_ns - first or nil,
@@ -140,7 +143,7 @@ local function looks_of(state)
         waiting = is_number(sample.waiting) and sample.waiting or nil }
     end
   end
-  return list
+  return list, idle
 end
 
 
@@ -165,17 +168,19 @@ end
 
 
 local NO_LOOKS = "neither an engine's page nor its log was read"
+local IDLE = "no request ran when the engine's page was read"
 
 
 -- { bytes_per_token, run_tokens, tokens (that it holds), use { mean, min, max }, looks, fullest
 -- (a look), more_requests (that would fit at the fullest look), unknown }; nil where nothing is
 -- known of it.
 local function kv_cache(state)
-  local looks, bytes, run = looks_of(state), bytes_per_token(state.arch), state.run or {}
+  local looks, idle = looks_of(state)
+  local bytes, run = bytes_per_token(state.arch), state.run or {}
   local made = { bytes_per_token = bytes, tokens = tokens_of_log(served.log_of(state)) }
   if #looks == 0 then
     if not bytes then return nil end
-    made.unknown = NO_LOOKS
+    made.unknown = idle and IDLE or NO_LOOKS
     if run.batch and run.prompt_tokens and run.new_tokens then
       made.run_tokens = run.batch * (run.prompt_tokens + run.new_tokens)
     end

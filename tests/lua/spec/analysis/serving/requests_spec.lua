@@ -89,6 +89,13 @@ describe("the KV cache", function()
     assert.is_nil(made.bytes_per_token)
   end)
 
+  it("is not known from looks while no request ran", function()
+    local page = { path = "/metrics", samples = { { utc_ns = 1, running = 0, kv_use = 0 } } }
+    local made = of { arch = arch, metrics = support.metrics(10, { page = page }) }.kv_cache
+    assert.is_nil(made.use)
+    assert.equal("no request ran when the engine's page was read", made.unknown)
+  end)
+
   it("is as full as lines of a log say, which also tell what it holds", function()
     local log = { { kv_tokens = 5000 }, { running = 4, kv_use = 1 } }
     local made = of { engine_log = log }.kv_cache
