@@ -326,7 +326,7 @@ function latency.measure(found, given)
   local tpot = tpot_of(by_repeat, source, counted)
   return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(groups),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,
-    plain = own_times.plain(given.plain, found.repeats),
+    plain = own_times.plain(given.plain, found.repeats, given.metrics),
     contradiction = contradiction(tpot, given, found) }, open and #ttft == 0
 end
 

@@ -1,4 +1,5 @@
 -- What profiling cost: the workload's own stage times, plain and profiled.
+local cold = require "llmprof.analysis.stages.warmup"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -7,12 +8,12 @@ local statistics = require "llmprof.statistics"
 local overhead = {}
 
 
--- Mean ms by stage over the repeats of a metrics.json that count.
-local function stage_means(metrics, is_left_out)
+-- Mean ms by stage over the repeats of a metrics.json that count, as those of the timeline do.
+local function stage_means(metrics, profiled, is_left_out)
   local values = {}
   for i, rep in ipairs(metrics.repeats) do
     for name, stage in pairs(rep.stages) do
-      if stage.ms and not is_left_out(i, name) then
+      if stage.ms and not is_left_out(cold.place_of(profiled, rep, i), name) then
         values[name] = values[name] or {}
         table.insert(values[name], stage.ms)
       end
@@ -40,9 +41,9 @@ end
 -- stage): what the timeline leaves out as a cold start counts nowhere. nil when no
 -- stage has both.
 function overhead.compare(profiled, plain, is_left_out)
-  local with, sums = stage_means(profiled, is_left_out), {}
+  local with, sums = stage_means(profiled, profiled, is_left_out), {}
   for _, metrics in ipairs(plain) do
-    for name, ms in pairs(stage_means(metrics, is_left_out)) do
+    for name, ms in pairs(stage_means(metrics, profiled, is_left_out)) do
       sums[name] = sums[name] or {}
       table.insert(sums[name], ms)
     end

@@ -129,12 +129,15 @@ function own_times.step_ns(stage, batch)
 end
 
 
--- The times of a stage over the repeats that count, as value_of(stage) gives them.
-local function values_of(metrics, repeats, role, value_of)
+-- The times of a stage over the repeats that count, as value_of(stage) gives them. profiled: as of
+-- warmup.place_of.
+local function values_of(metrics, repeats, role, value_of, profiled)
   local values = {}
   for i, rep in ipairs(metrics and metrics.repeats or {}) do
     local stage, name = record_of(rep, role)
-    if stage and not cold.left_out(repeats, i, name) then values[#values + 1] = value_of(stage) end
+    if stage and not cold.left_out(repeats, cold.place_of(profiled, rep, i), name) then
+      values[#values + 1] = value_of(stage)
+    end
   end
   return values
 end
@@ -151,17 +154,18 @@ end
 
 -- { runs, ttft, tpot (distributions over the repeats that count), tokens_per_s } of
 -- runs without a profiler; nil where none was timed. runs: list of metrics.json;
--- repeats: of llmprof.analysis.stages.warmup.
-function own_times.plain(runs, repeats)
+-- repeats: of llmprof.analysis.stages.warmup; profiled: the metrics.json of the timeline, or nil.
+function own_times.plain(runs, repeats, profiled)
   local ttft, tpot, rates, batch = {}, {}, {}, nil
   for _, metrics in ipairs(runs or {}) do
     batch = metrics.batch
-    for _, ns in ipairs(values_of(metrics, repeats, "prefill", own_times.instance_ns)) do
+    for _, ns in ipairs(values_of(metrics, repeats, "prefill", own_times.instance_ns,
+      profiled)) do
       ttft[#ttft + 1] = ns
     end
     for _, ns in ipairs(values_of(metrics, repeats, "decode", function(stage)
       return own_times.step_ns(stage, batch)
-    end)) do
+    end, profiled)) do
       tpot[#tpot + 1] = ns
       if batch and ns > 0 then rates[#rates + 1] = batch / (ns / 1e9) end
     end

@@ -221,6 +221,19 @@ local function only_cut(instances)
 end
 
 
+-- Which repeat of the timeline one of a plain run is like: that of its number; nil for one that the
+-- same process ran apart from those, and is no cold start. profiled: the workload's own metrics of
+-- the timeline, which may be absent; i: its place in the plain run.
+function cold.place_of(profiled, rep, i)
+  local list = profiled and profiled.repeats or {}
+  if not (rep.index and list[1] and list[1].index) then return i end
+  for place, other in ipairs(list) do
+    if other.index == rep.index then return place end
+  end
+  return nil
+end
+
+
 -- Is an entry of repeats.left_out about all that ran of a stage in a repeat?
 function cold.is_stage(entry) return not (entry.step or entry.first or entry.openings) end
 

@@ -347,6 +347,13 @@ describe("llmprof.analysis.latency.overhead", function()
     assert.same({ 15, 10 }, { result.stages[1].profiled_ms, result.stages[1].plain_ms })
   end)
 
+  it("keeps what the same process ran before the first of the timeline", function()
+    local profiled, plain = metrics(90, 15), metrics(10)
+    profiled.repeats[1].index, profiled.repeats[2].index, plain.repeats[1].index = 3, 4, 2
+    local result = overhead.compare(profiled, { plain }, function(rep) return rep == 1 end)
+    assert.same({ 15, 10 }, { result.stages[1].profiled_ms, result.stages[1].plain_ms })
+  end)
+
   it("is absent without a stage that both have", function()
     assert.is_nil(overhead.compare(metrics(1), {}, none))
     assert.is_nil(overhead.compare(metrics(1),
