@@ -70,6 +70,21 @@ local function joules_at(series, ns)
 end
 
 
+-- By index, as NVML counts, those of the machine's GPUs that the timeline has: a set, empty where
+-- that cannot be told. environment: devices (of the timeline), gpus (of the machine).
+function running_cost.gpus_of(environment)
+  local set = {}
+  for _, device in ipairs(environment.devices or {}) do
+    for _, known in ipairs(environment.gpus or {}) do
+      if device.uuid and known.uuid and known.uuid:find(device.uuid, 1, true) then
+        set[known.index] = true
+      end
+    end
+  end
+  return set
+end
+
+
 -- The samples of the GPUs that ran the stages, by index, or nil and why they cannot be told.
 local function samples_of(state)
   local by_index, count = {}, 0
@@ -82,14 +97,10 @@ local function samples_of(state)
     end
   end
   if count == 0 then return nil, "nothing sampled the power of the GPU" end
-  local devices, chosen = state.environment.devices or {}, {}
-  if count == 1 and #devices == 1 then return by_index end
-  for _, device in ipairs(devices) do
-    for _, known in ipairs(state.environment.gpus or {}) do
-      if device.uuid and known.uuid and known.uuid:find(device.uuid, 1, true) then
-        chosen[known.index] = by_index[known.index]
-      end
-    end
+  if count == 1 and #(state.environment.devices or {}) == 1 then return by_index end
+  local chosen = {}
+  for index in pairs(running_cost.gpus_of(state.environment)) do
+    chosen[index] = by_index[index]
   end
   if next(chosen) then return chosen end
   return nil, "which of the sampled GPUs ran it is not known"

@@ -9,11 +9,13 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = lazy "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local nsys = require "llmprof.nvidia.nsys"
 local out = require "llmprof.io.output"
 local private = lazy "llmprof.bundle.private"
 local reports = lazy "llmprof.run.reports"
 local results_file = lazy "llmprof.bundle.results_file"
+local running_cost = lazy "llmprof.analysis.stages.running_cost"
 local argument = lazy "llmprof.cli.arguments"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
@@ -149,6 +151,17 @@ end
 
 -- ---- files ----
 
+-- Of other GPUs than those that ran it nothing is kept: what is kept does not tell which is which.
+local function copy_samples(run, target)
+  local samples = check(document.read(run:path(layout.gpu_samples), "gpu_samples"))
+  local used = running_cost.gpus_of(results_file.load(run:path(layout.results)).environment)
+  if next(used) then
+    samples = json.list(lists.filtered(samples, function(sample) return used[sample.index] end))
+  end
+  check(fs.write(target, document.encode("gpu_samples", samples)))
+end
+
+
 local function copy(run, file, target)
   check(fs.mkdirs(target:match "^(.*)/"))
   if layout.stage_of_stacks(file.target) then
@@ -158,6 +171,8 @@ local function copy(run, file, target)
   elseif file.target == layout.timeline then
     fs.remove(target)
     check(scrub.copy(run:path(file.target), target))
+  elseif file.target == layout.gpu_samples then
+    copy_samples(run, target)
   else
     check(fs.copy(run:path(file.target), target))
   end

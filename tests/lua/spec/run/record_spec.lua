@@ -76,6 +76,22 @@ describe("llmprof record", function()
     assert.not_matches('"throttle": {', samples, 1, true)
   end)
 
+  it("keeps no samples of GPUs that ran none of it", function()
+    local made = live.run({}, { LD_LIBRARY_PATH = live.nvml "full" })
+    local results, samples = made:json "results.json", made:json "nsys/gpu_samples.json"
+    results.environment.devices = { { id = 0, name = "NVIDIA H200", uuid = "GPU-2" } }
+    results.environment.gpus = { { index = 0, uuid = "GPU-1" }, { index = 1, uuid = "GPU-2" } }
+    samples = { samples[1], json.decode(json.encode(samples[1])) }
+    samples[2].index = 1
+    assert(fs.write(made.out .. "/results.json", json.encode(results)))
+    assert(fs.write(made.out .. "/nsys/gpu_samples.json", json.encode(samples)))
+    local folder = live.folder() .. "/made"
+    local recorded = live.llmprof { "record", made.out, folder }
+    assert.equal(0, recorded.code, recorded.output)
+    local kept = assert(json.load(folder .. "/gpu_samples.json"))
+    assert.same({ 1, 1 }, { #kept, kept[1].index })
+  end)
+
   it("has of the kernel the version alone", function()
     assert.matches("^Linux [%d.]+$", about(record {}).environment.kernel)
   end)
