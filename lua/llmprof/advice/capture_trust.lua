@@ -32,9 +32,10 @@ local function add_inflation(results, notes, fixes)
     end
   end
   if inflated then
+    local timeline = results.source and results.source.timeline
     fixes[#fixes + 1] = "take times from the plain runs, as reports do; what the CPU did and how "
-      .. "long the GPU was idle are the profiled run's: trace less (nsys=light) to see them as "
-      .. "they are"
+      .. "long the GPU was idle are the profiled run's: "
+      .. integrity.trace_less(timeline and timeline.tool) .. " to see them as they are"
   end
 end
 

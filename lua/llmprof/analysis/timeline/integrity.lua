@@ -271,6 +271,13 @@ end
 -- A stage that takes longer by this share or more is not what runs in production.
 integrity.INFLATED = 0.2
 
+-- How to trace less with what recorded a timeline: recorder.name, or a name of a tool; nil: nsys.
+function integrity.trace_less(name)
+  if name and name:find("collector", 1, true) then return "trace less (collector.sources=off)" end
+  return name and name:find "%.profiler$" and "trace less" or "trace less (nsys=light)"
+end
+
+
 local function inflation(state)
   if not state.overhead then return nil end
   local worst = lists.largest(state.overhead.stages, function(stage)
@@ -278,8 +285,9 @@ local function inflation(state)
   end)
   if not worst or worst.inflation < integrity.INFLATED then return nil end
   return { level = "warning", text = ("%s is %s slower under the profiler than without it"):format(
-    worst.name, percent(worst.inflation)), fix = "trace less (nsys=light); times are those of the "
-    .. "plain runs, what the CPU did and how long the GPU was idle are not" }
+    worst.name, percent(worst.inflation)),
+    fix = integrity.trace_less(state.reader) .. "; times are those of the plain runs, what the CPU "
+      .. "did and how long the GPU was idle are not" }
 end
 
 

@@ -2,8 +2,9 @@ local support = require "tests.lua.support.advice"
 
 
 describe("advice capture_trust", function()
-  local function said(verdict, checks, inflation, certain)
+  local function said(verdict, checks, inflation, certain, tool)
     return support.said("capture_trust", support.results {
+      source = tool and { timeline = { tool = tool } },
       integrity = { verdict = verdict, checks = checks },
       overhead = inflation and { runs = 2, stages = { { name = "decode", plain_ms = 100,
         profiled_ms = 100 * (1 + inflation), inflation = inflation, certain = certain } } },
@@ -28,6 +29,12 @@ some figures of the capture need a second look (no stage, confidence medium)
 - decode is 45 % slower under the profiler (plain runs)
 try: take times from the plain runs, as reports do; what the CPU did and how long the GPU was idle are the profiled run's: trace less (nsys=light) to see them as they are
 ]], said("good", {}, 0.45))
+  end)
+
+  it("says how to trace less with what recorded it", function()
+    assert.matches("trace less (collector.sources=off) to see", said("good", {}, 0.45, nil,
+      "llmprof's collector 0.1.0"), 1, true)
+    assert.matches("trace less to see", said("good", {}, 0.45, nil, "torch.profiler"), 1, true)
   end)
 
   it("is silent about a good capture, and leaves clocks to another rule", function()
