@@ -73,7 +73,7 @@ def read(path: str, stages: List[str]) -> List[Launch]:
             **percentages(row, moved, duration),
             "DRAM bytes": moved,
             "fp32 FLOP": fp32(row, duration),
-            "tensor FLOP": sum(tensor(row).values()) if any(map(FLOATS.match, row)) else None,
+            "tensor FLOP": tensor_flop(row, fp32(row, duration)),
             "format": max(tensor(row), key=lambda one: tensor(row)[one], default=None),
         })
     return launches
@@ -85,17 +85,42 @@ PERCENT = {"DRAM %": "gpu__dram_throughput", "SM %": "sm__throughput",
 ACTIVE = {"L1 %": "l1tex__throughput", "occupancy %": "sm__warps_active"}
 
 
+# These have to be measured; of units other than L2 all that the file has a column for.
+PARTS = {"sm": ("sm__issue_active",), "l1tex": ("l1tex__data_bank_reads",),
+         "lts": ("lts__d_sectors", "lts__t_sectors")}
+PEAK = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def busiest(row: Launch, unit: str) -> Optional[float]:
+    """The busiest part of a unit, as the collector measures them: absent where one may be busier
+    that was not measured."""
+    parts = {title: value for title, value in row.items()
+             if title.startswith(unit + "__") and title.endswith(PEAK)}
+    needed = [name + PEAK for name in PARTS[unit]] + (list(parts) if unit != "lts" else [])
+    if any(parts.get(title) is None for title in needed):
+        return None
+    return max(value for value in parts.values() if value is not None)
+
+
 def percentages(row: Launch, moved: Optional[float],
                 duration: float) -> Dict[str, Optional[float]]:
-    """Of each unit's peak; of DRAM by its bytes where the percentage was not measured. L1's is
-    of the cycles in which it was active: at most memory's."""
-    made = {key: row.get(name + ".avg.pct_of_peak_sustained_elapsed")
-            for key, name in PERCENT.items()}
+    """Of each unit's peak; of DRAM by its bytes where the percentage was not measured. L1's by ncu
+    is of the cycles in which it was active: at most memory's."""
+    made = {key: row.get(name + PEAK) for key, name in PERCENT.items()}
     made.update({key: row.get(name + ".avg.pct_of_peak_sustained_active")
                  for key, name in ACTIVE.items()})
+    if made["DRAM %"] is None:
+        made["DRAM %"] = row.get("dram__throughput" + PEAK)
+    if "gpu__compute_memory_throughput" + PEAK not in row:
+        made.update({key: busiest(row, unit) for key, unit in
+                     (("SM %", "sm"), ("L1 %", "l1tex"), ("L2 %", "lts"))})
+        of_memory = [made["L1 %"], made["L2 %"]]
+        if None not in of_memory:
+            made["memory %"] = max(value for value in of_memory + [made["DRAM %"]]
+                                   if value is not None)
     if made["DRAM %"] is None and moved is not None and duration > 0:
         made["DRAM %"] = 100 * moved / duration / BANDWIDTH
-    level, memory = made["L1 %"], made["memory %"]
+    level, memory = row.get("l1tex__throughput.avg.pct_of_peak_sustained_active"), made["memory %"]
     if level is not None and memory is not None:
         made["L1 %"] = min(level, memory)
     return made
@@ -109,6 +134,17 @@ def tensor(row: Launch) -> Dict[str, float]:
         if match and value:
             made[match[1]] = made.get(match[1], 0) + value
     return made
+
+
+def tensor_flop(row: Launch, scalar: Optional[float]) -> Optional[float]:
+    """Of all formats; 0 needs all of them, or no instruction and the other operations. Matrices
+    of integers count instructions, too."""
+    formats = [value for title, value in row.items() if FLOATS.match(title)]
+    flop = sum(tensor(row).values())
+    used = row.get("sm__inst_executed_pipe_tensor.sum")
+    if not formats or flop > 0:
+        return flop if formats else None
+    return 0 if None not in formats or used == 0 and scalar is not None else None
 
 
 def least_s(launches: List[Launch]) -> float:
@@ -138,7 +174,10 @@ def shapes_of(instances: List[Instance]) -> Dict[Tuple, Dict[Tuple, List[int]]]:
 
 
 def mean_of(launches: List[Launch], key: str, by: str = "") -> Optional[float]:
-    if any(launch[key] is None for launch in launches):
+    """An amount needs all launches, a percentage is of those that have it."""
+    if by:
+        launches = [launch for launch in launches if launch[key] is not None]
+    if not launches or any(launch[key] is None for launch in launches):
         return None
     weights = [launch[by] if by else 1.0 for launch in launches]
     return sum(one[key] * weight for one, weight in zip(launches, weights)) / sum(weights)
@@ -153,7 +192,9 @@ def weigh(shapes: Dict[Tuple, List[int]], launches: List[Launch]) -> Figures:
     for key, by, weight in wanted + [(one, "duration", 1) for one in {**PERCENT, **ACTIVE}]:
         values = [(mean_of(found, key, by), shapes[shape][weight])
                   for shape, found in known.items()]
-        if all(value is not None for value, _ in values):
+        if by:
+            values = [(value, times) for value, times in values if value is not None]
+        if values and all(value is not None for value, _ in values):
             made[key] = sum(value * times for value, times in values if value is not None) \
                 / sum(times for _, times in values)
     made["least time ns"] = 1e9 * sum(shapes[shape][0] * least_s(found)

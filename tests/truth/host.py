@@ -94,9 +94,9 @@ def stage_figures(name: str, own: List[Instance], calls: List[Call], busy: List[
 
 
 def delays(name: str, own: List[Instance]) -> Figures:
-    """Of the kernels that began after their call had returned."""
+    """Of the kernels that began when their call had returned, or later."""
     all_of = [op for one in own for op in one.ops if op.kind == "kernel" and op.call]
-    late = [op.start - op.call.end for op in all_of if op.call and op.start > op.call.end]
+    late = [op.start - op.call.end for op in all_of if op.call and op.start >= op.call.end]
     return {f"{name}: launched ahead %": 100 * len(late) / len(all_of) if all_of else None,
             f"{name}: launch delay ns": statistics.median(late) if len(late) > 1 else None,
             f"{name}: launch delay p90 ns": percentile(late, 90)}
