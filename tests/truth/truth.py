@@ -338,13 +338,15 @@ def judge_slope(table: Table, program: str, path: str, folder: str, title: str) 
 # ---- the captures ----
 
 # Those with a kernel that picks tokens.
-UNMARKED = ["recipes/recorded/deepseek_ocr/run.sqlite", "tests/fixtures/deepseek_ocr/run.sqlite",
+UNMARKED = ["tests/fixtures/recorded/deepseek_ocr/run.sqlite",
+            "tests/fixtures/deepseek_ocr/run.sqlite",
             "recipes/recorded/alt_llm/run.sqlite",
             "tests/fixtures/unmarked/eager.sqlite", "tests/fixtures/unmarked/graph.sqlite"]
 
 # Those with steps enough.
-SLOPED = [f"recipes/recorded/{name}/run.sqlite" for name in ("deepseek_ocr", "alt_llm",
-                                                             "vllm_serve")]
+SLOPED = ["tests/fixtures/recorded/deepseek_ocr/run.sqlite",
+          "recipes/recorded/alt_llm/run.sqlite",
+          "recipes/recorded/vllm_serve/run.sqlite"]
 SLOPED += [f"tests/fixtures/ranks4/rank{rank}.sqlite" for rank in range(4)]
 
 
@@ -432,7 +434,8 @@ def main() -> None:
     print(f"  {'':44} {'ours':>18} {'its own':>18} {'difference':>14}")
     for recipe in ("deepseek_ocr", "alt_llm", "vllm_serve"):
         judge_recorded(table, program, recipe, os.path.join(RECORDED, recipe))
-    judge_recorded(table, program, "deepseek_ocr", os.path.join(FIXTURES, "deepseek_ocr"))
+    for folder in ("deepseek_ocr", "recorded/deepseek_ocr"):
+        judge_recorded(table, program, "deepseek_ocr", os.path.join(FIXTURES, folder))
     for name in ("ranks4", "nccl2"):
         paths = sorted(glob.glob(os.path.join(FIXTURES, name, "rank*.sqlite")))
         judge_files(table, program, paths, "tests/fixtures/" + name)

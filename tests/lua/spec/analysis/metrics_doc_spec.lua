@@ -46,7 +46,7 @@ describe("tests/truth/BY_HAND.md", function()
 
   it("has the figures of the recorded capture", function()
     local ctx, failure = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run",
-      { "capture=recorded" })
+      { "capture=recorded", "recorded=tests/fixtures/recorded/deepseek_ocr" })
     assert.is_nil(failure)
     local arch = model.load "conf/model/deepseek_ocr.yaml"
     local step = model.decode(arch, { steps = 1, context = 281, batch = 1 })

@@ -93,9 +93,9 @@ describe("counters", function()
 
   it("have the stages of the timeline beside them, not the range that gated the capture",
     function()
-      local found = session.open({ "recipes/recorded/deepseek_ocr" }).counters
+      local found = session.open({ "tests/fixtures/recorded/deepseek_ocr" }).counters
       assert.same({ "decode", "prefill" }, found:unique("stage"):sort("stage").stage)
-      assert.equal("measured", session.open({ "recipes/recorded/deepseek_ocr/ncu/raw.csv" })
+      assert.equal("measured", session.open({ "tests/fixtures/recorded/deepseek_ocr/ncu/raw.csv" })
         .counters[1].stage)
     end)
 

@@ -242,7 +242,8 @@ local function all_results(top)
   return {
     assert(json.load(sized .. "/results.json")), of_pipeline(), of_clocks(),
     of_requests(top), of_pair(top),
-    results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/full", { "capture=recorded" })),
+    results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/full", { "capture=recorded",
+      "recorded=tests/fixtures/recorded/deepseek_ocr" })),
     results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/ncu", { "capture=recorded",
       "recorded=tests/fixtures/deepseek_ocr" })),
     results_of(bundle.run("recipes/alt_llm.lua", top .. "/whole", { "capture=recorded", whole })),
