@@ -609,6 +609,11 @@ def weights_of(*servers: Sequence[str]) -> str:
     return "random" if "--load-format dummy" in words else "checkpoint"
 
 
+def without_folders(name: str) -> str:
+    """Of a path, which engines name their model by, its last part; other names as they are."""
+    return os.path.basename(name.rstrip("/")) if name.startswith(("/", ".")) else name
+
+
 def facts_of(args: argparse.Namespace) -> Record:
     """What is the same for all requests."""
     facts: Record = {}
@@ -623,14 +628,15 @@ def facts_of(args: argparse.Namespace) -> Record:
 
 
 def metrics_of(args: argparse.Namespace, sender: Sender) -> Record:
-    model = {"name": sender.load.model}
+    model = {"name": without_folders(sender.load.model)}
     if args.server:
         model["weights"] = weights_of(args.server, *args.also)
     metrics = {
         "schema_version": common.SCHEMA_VERSION,
         "workload": "serve",
         "model": model,
-        "options": {"warmup": args.warmup, **({"server": args.server[0]} if args.server else {})},
+        "options": {"warmup": args.warmup, **(
+            {"server": without_folders(args.server[0])} if args.server else {})},
         **facts_of(args),
         "repeats": sender.repeats,
     }
