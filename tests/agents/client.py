@@ -45,6 +45,7 @@ class Client(unittest.TestCase):
         cls.root = Path(tempfile.mkdtemp(prefix="llmprof-agents."))
         for name in ("one", "two"):
             subprocess.run([LLMPROF, "recipes/alt_llm.lua", "capture=recorded", "-q",
+                            "recorded=tests/fixtures/recorded/alt_llm",
                             f"run.root={cls.root}", f"run.id={name}"], check=True)
 
     @classmethod

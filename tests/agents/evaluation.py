@@ -21,7 +21,7 @@ HEAD = "| question | tools | asked | answered |"
 
 # What is asked about: one under nsys and ncu, with plain runs around it, and a server.
 CAPTURES = {"deepseek_ocr": Path("tests/fixtures/deepseek_ocr"),
-            "vllm_serve": Path("recipes/recorded/vllm_serve")}
+            "vllm_serve": Path("tests/fixtures/recorded/vllm_serve")}
 
 Call = Tuple[str, Dict[str, Any]]
 

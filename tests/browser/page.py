@@ -331,7 +331,8 @@ class Timeline(Drawn):
 
     @classmethod
     def make(cls, folder):
-        llmprof("recipes/alt_llm.lua", "capture=recorded", f"run.root={folder}")
+        llmprof("recipes/alt_llm.lua", "capture=recorded",
+                "recorded=tests/fixtures/recorded/alt_llm", f"run.root={folder}")
         return folder / "latest" / "report.html"
 
     def kernel(self):
@@ -644,7 +645,8 @@ class Compared(Drawn):
     @classmethod
     def make(cls, folder):
         page = folder / "compared.html"
-        llmprof("recipes/alt_llm.lua", "capture=recorded", f"out={folder / 'run'}")
+        llmprof("recipes/alt_llm.lua", "capture=recorded",
+                "recorded=tests/fixtures/recorded/alt_llm", f"out={folder / 'run'}")
         llmprof("compare", folder / "run", "tests/fixtures/torch/lines.json", "-o", page)
         return page
 

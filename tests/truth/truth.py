@@ -340,13 +340,13 @@ def judge_slope(table: Table, program: str, path: str, folder: str, title: str) 
 # Those with a kernel that picks tokens.
 UNMARKED = ["tests/fixtures/recorded/deepseek_ocr/run.sqlite",
             "tests/fixtures/deepseek_ocr/run.sqlite",
-            "recipes/recorded/alt_llm/run.sqlite",
+            "tests/fixtures/recorded/alt_llm/run.sqlite",
             "tests/fixtures/unmarked/eager.sqlite", "tests/fixtures/unmarked/graph.sqlite"]
 
 # Those with steps enough.
 SLOPED = ["tests/fixtures/recorded/deepseek_ocr/run.sqlite",
-          "recipes/recorded/alt_llm/run.sqlite",
-          "recipes/recorded/vllm_serve/run.sqlite"]
+          "tests/fixtures/recorded/alt_llm/run.sqlite",
+          "tests/fixtures/recorded/vllm_serve/run.sqlite"]
 SLOPED += [f"tests/fixtures/ranks4/rank{rank}.sqlite" for rank in range(4)]
 
 

@@ -7,7 +7,7 @@ local ranks = require "llmprof.ranks"
 
 local support = {}
 
-support.VLLM = "recipes/recorded/vllm_serve/run.sqlite"
+support.VLLM = "tests/fixtures/recorded/vllm_serve/run.sqlite"
 support.FOUR = "tests/fixtures/ranks4"
 
 

@@ -131,7 +131,7 @@ describe("llmprof ranks", function()
 
   it("does not match what is of another job", function()
     local path = folder { 0, 1 }
-    assert(fs.copy("recipes/recorded/vllm_serve/run.sqlite", path .. "/rank2.sqlite"))
+    assert(fs.copy("tests/fixtures/recorded/vllm_serve/run.sqlite", path .. "/rank2.sqlite"))
     local err, status = trouble(path)
     assert.equal(0, status)
     assert.truthy(err:find "not matched with it")

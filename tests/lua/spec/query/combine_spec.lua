@@ -10,7 +10,7 @@ local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 local trace_file = require "llmprof.trace.file"
 
-local ENGINE = "recipes/recorded/vllm_serve/run.sqlite"
+local ENGINE = "tests/fixtures/recorded/vllm_serve/run.sqlite"
 local TRACE = "tests/fixtures/deepseek_ocr/run.sqlite"
 
 

@@ -10,7 +10,7 @@ local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local whatif = require "llmprof.whatif"
 
-local FOLDERS = { "tests/fixtures/recorded/deepseek_ocr", "recipes/recorded/vllm_serve",
+local FOLDERS = { "tests/fixtures/recorded/deepseek_ocr", "tests/fixtures/recorded/vllm_serve",
   "tests/fixtures/small", "tests/fixtures/cpu_samples" }
 
 local FRAMES = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",

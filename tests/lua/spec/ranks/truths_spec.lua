@@ -17,7 +17,7 @@ describe("llmprof.ranks", function()
 
   setup(function()
     four = support.examine((support.parts(support.four())))
-    local metrics = assert(json.load "recipes/recorded/vllm_serve/metrics.json")
+    local metrics = assert(json.load "tests/fixtures/recorded/vllm_serve/metrics.json")
     vllm, frames = support.examine((support.parts { support.VLLM }), metrics)
   end)
 

@@ -193,7 +193,7 @@ end
 -- The capture of vLLM as if its requests said when they were sent: one after the other, from
 -- its session's begin on; with a look at its page before and after.
 local function of_requests(top)
-  local shipped = "recipes/recorded/vllm_serve/"
+  local shipped = "tests/fixtures/recorded/vllm_serve/"
   local metrics = assert(json.load(shipped .. "metrics.json"))
   local sent = trace_file.open(shipped .. "run.sqlite"):info().epoch
   local before = { utc_ns = sent, running = 1, waiting = 0, kv_use = 0.5, preemptions = 2 }

@@ -9,8 +9,8 @@ local tables = require "llmprof.tables"
 local trace = require "llmprof.trace"
 
 local CAPTURES = { "tests/fixtures/small/run.sqlite", "tests/fixtures/graphs/node.sqlite",
-  "tests/fixtures/deepseek_ocr/run.sqlite", "recipes/recorded/vllm_serve/run.sqlite",
-  "recipes/recorded/alt_llm/run.sqlite" }
+  "tests/fixtures/deepseek_ocr/run.sqlite", "tests/fixtures/recorded/vllm_serve/run.sqlite",
+  "tests/fixtures/recorded/alt_llm/run.sqlite" }
 
 
 -- What was written just now is not kept.

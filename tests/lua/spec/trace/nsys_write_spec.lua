@@ -4,8 +4,9 @@ local fs = require "llmprof.fs"
 local trace = require "llmprof.trace"
 local same_trace = require "tests.lua.support.same_trace"
 
-local FILES = { "recipes/recorded/alt_llm/run.sqlite", "tests/fixtures/deepseek_ocr/run.sqlite",
-  "recipes/recorded/vllm_serve/run.sqlite", "tests/fixtures/small/run.sqlite",
+local FILES = { "tests/fixtures/recorded/alt_llm/run.sqlite",
+  "tests/fixtures/deepseek_ocr/run.sqlite",
+  "tests/fixtures/recorded/vllm_serve/run.sqlite", "tests/fixtures/small/run.sqlite",
   "tests/fixtures/graphs/graph.sqlite", "tests/fixtures/graphs/node.sqlite",
   "tests/fixtures/nccl2/rank0.sqlite", "tests/fixtures/two_gpus/run.sqlite",
   "tests/fixtures/repeats/timeless.sqlite", "tests/fixtures/timeless/run.sqlite",

@@ -11,8 +11,8 @@ local ROOT = debug.getinfo(1, "S").source:match "^@(.-)tests/lua/spec/" or ""
 local CAPTURES = {
   "tests/fixtures/ranks4/rank0.sqlite",
   "tests/fixtures/graphs/node.sqlite",
-  "recipes/recorded/alt_llm/run.sqlite",
-  "recipes/recorded/vllm_serve/run.sqlite",
+  "tests/fixtures/recorded/alt_llm/run.sqlite",
+  "tests/fixtures/recorded/vllm_serve/run.sqlite",
   "tests/fixtures/deepseek_ocr/run.sqlite",
 }
 local FEW = os.getenv "LLMPROF_TEST_FEW" and 2

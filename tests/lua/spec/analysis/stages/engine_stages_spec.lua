@@ -7,7 +7,7 @@ describe("stages of an engine", function()
   local found, trace
 
   setup(function()
-    trace = trace_file.open "recipes/recorded/vllm_serve/run.sqlite"
+    trace = trace_file.open "tests/fixtures/recorded/vllm_serve/run.sqlite"
     found = stages.find(trace, { { name = "prefill" }, { name = "decode" } }, "auto")
   end)
 
