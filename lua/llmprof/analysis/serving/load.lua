@@ -154,8 +154,11 @@ function served.engine(metrics)
   local made = { looks = #samples, failed = given.failed,
     complaint = type(given.complaint) == "string" and given.complaint or nil }
   if #samples == 0 then return made end
-  made.running, made.waiting = level(samples, "running"), level(samples, "waiting")
-  made.kv_use = level(samples, "kv_use")
+  -- before and after a short load, the engine's page says nothing of it
+  if lists.any(samples, function(sample) return sample.running ~= 0 end) then
+    made.running, made.waiting = level(samples, "running"), level(samples, "waiting")
+    made.kv_use = level(samples, "kv_use")
+  end
   made.preemptions = growth(samples, "preemptions")
   made.prefix_hit_share = share(growth(samples, "prefix_hits"), growth(samples, "prefix_queries"))
     or number(samples[#samples].prefix_hit_share)

@@ -179,7 +179,7 @@ local function kv_cache(state)
   local bytes, run = bytes_per_token(state.arch), state.run or {}
   local made = { bytes_per_token = bytes, tokens = tokens_of_log(served.log_of(state)) }
   if #looks == 0 then
-    if not bytes then return nil end
+    if not bytes and not idle then return nil end
     made.unknown = idle and IDLE or NO_LOOKS
     if run.batch and run.prompt_tokens and run.new_tokens then
       made.run_tokens = run.batch * (run.prompt_tokens + run.new_tokens)
