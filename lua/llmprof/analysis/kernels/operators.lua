@@ -141,18 +141,22 @@ end
 
 
 -- By word the only operator that launches such kernels; false where there are several, or
--- none is known. Nothing where a list of kernels was cut.
+-- none is known. Nothing where a list of kernels was cut. Second: the same for kernels of CUDA
+-- graphs, which no operator launches, so that these do not make it unknown.
 local function only_operators(operators, places, words)
-  local only = {}
-  for _, place in ipairs(places) do note(only, place.word, place.operator) end
-  if #places > 0 then return only end
+  local only, in_graphs = {}, {}
+  for _, place in ipairs(places) do
+    note(only, place.word, place.operator)
+    if place.operator then note(in_graphs, place.word, place.operator) end
+  end
+  if #places > 0 then return only, in_graphs end
   for _, operator in ipairs(operators.operators) do
-    if not lists_all(operator) then return {} end
+    if not lists_all(operator) then return {}, {} end
     for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or operator.kernels or {}) do
       note(only, number_of(words, kernel.name), operator.name)
     end
   end
-  return only
+  return only, only
 end
 
 
@@ -199,10 +203,11 @@ end
 
 -- Columns that say what an operation is joined with, by its word and by what it pairs off
 -- with, or nil: place_of(key).
-local function operator_columns(only, place_of)
+local function operator_columns(only, in_graphs, place_of)
   local function operator(key)
     local place = place_of(key)
-    return place and place.operator or only[key.word]
+    local by_name = (key.api or ""):find("GraphLaunch", 1, true) and in_graphs or only
+    return place and place.operator or by_name[key.word]
   end
   return {
     { name = "operator", type = "string", get = operator },
@@ -219,15 +224,15 @@ end
 
 
 -- By the order of launches, else by name.
-local function join_by_order(ops, launches, places, only)
+local function join_by_order(ops, launches, places, only, in_graphs)
   add_places(add_turns(ops), sequences(launches, places))
-  return rows.extend(ops, { "partner", "word" }, operator_columns(only,
+  return rows.extend(ops, { "partner", "word", "api" }, operator_columns(only, in_graphs,
     function(key) return places[key.partner] end))
 end
 
 
 local function join_by_name(ops, only)
-  return rows.extend(ops, { "word" }, operator_columns(only, function() return nil end))
+  return rows.extend(ops, { "word" }, operator_columns(only, only, function() return nil end))
 end
 
 
@@ -237,12 +242,12 @@ end
 function joined.find(trace, found, operators)
   local words, launches = { numbers = {}, count = 0 }, operators.launches
   local places = launches and places_of(launches, words) or {}
-  local only = only_operators(operators, places, words)
+  local only, in_graphs = only_operators(operators, places, words)
   local ops = found.ops and check(found.ops:where {})
     or stages.label(trace, check(trace:frame "gpu"), found)
   if next(only) == nil or #ops == 0 then return nil end
   add_words(ops, words)
-  if launches then return join_by_order(ops, launches, places, only) end
+  if launches then return join_by_order(ops, launches, places, only, in_graphs) end
   return join_by_name(ops, only)
 end
 

@@ -4,6 +4,7 @@ local fs = require "llmprof.fs"
 local joined = require "llmprof.analysis.kernels.operators"
 local operators = require "llmprof.run.operators"
 local stages = require "llmprof.analysis.stages.find"
+local timeline = require "tests.lua.support.timeline"
 local told_twice = require "tests.lua.support.told_twice"
 local trace_file = require "llmprof.trace.file"
 
@@ -72,6 +73,30 @@ describe("llmprof.analysis.kernels.operators", function()
       assert.equal(not several and one[3] or nil, ops:get(row, "operator"))
       assert.equal(not several and "name" or nil, ops:get(row, "joined_by"))
     end
+  end)
+
+  it("joins kernels of a graph by names that one operator launches outside of it", function()
+    local trace = timeline.of [[
+process 1 python
+thread 1 main
+call 10 20 id=1 cudaLaunchKernel
+range 0 50 prefill
+call 110 120 id=2 cudaGraphLaunch
+call 130 140 id=3 cudaLaunchKernel
+range 100 150 decode
+kernel 21 25 call=1 stream=7 short=k act
+kernel 121 125 call=2 stream=7 short=k act
+kernel 141 145 call=3 stream=7 short=k act
+]]
+    local ops = joined.find(trace, stages.find(trace, DECLARED, "no"), { operators = {},
+      launches = { kernels = { "act" }, operators = { "aten::silu" }, places = {
+        { kernel = 0, operator = 0 }, { kernel = 0 } }, stages = {
+        { name = "prefill", order = "0" }, { name = "decode", order = "1 1" } } } })
+    local order = assert(ops:sort { { "start", false } })
+    assert.same({ "order", "name", nil }, { order:get(1, "joined_by"), order:get(2, "joined_by"),
+      order:get(3, "joined_by") or nil })
+    assert.same({ "aten::silu", "aten::silu" }, { order:get(1, "operator"),
+      order:get(2, "operator") })
   end)
 
   it("joins nothing by lists of kernels that were cut", function()
