@@ -53,6 +53,8 @@ def read(path: str, stages: List[str]) -> List[Launch]:
     titles, units, launches = lines[0], dict(zip(lines[0], lines[1])), []
     nvtx = next(i for i, title in enumerate(titles) if "Push/Pop" in title)
     for line in lines[2:]:
+        if not line[titles.index("Grid Size")]:
+            continue  # a whole range
         row: Launch = {}
         for title, text in zip(titles, line):
             if "__" in title:

@@ -3,7 +3,7 @@ import re
 from typing import Dict, List, Optional, Set
 
 from capture import Capture
-from figures import Figures
+from figures import Figures, judged
 
 COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
 PROFILER = {"Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"}
@@ -38,9 +38,9 @@ def owners(operators: List[dict]) -> Dict[str, Optional[str]]:
 
 
 def compute(capture: Capture, stages: List[dict], operators: List[dict]) -> Figures:
-    """All repeats count in the captures that this is asked of."""
-    tops = {stage["name"] for stage in stages if not stage.get("parent")}
-    wanted = [item for item in capture.ranges if item.tag in tops]
+    """Of the repeats that count."""
+    used, _ = judged(capture, stages)
+    wanted = [one.range for one in used if one.used and one.parent is None]
     copies = {(start, end): "memcpy " + COPIES.get(kind, "?") for start, end, kind in capture.rows(
         "CUPTI_ACTIVITY_KIND_MEMCPY", ["start", "end", "copyKind"])}
     owner = owners(operators)

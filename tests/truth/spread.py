@@ -3,7 +3,7 @@ the definitions; all of it from the operations and from metrics.json."""
 import json
 import os
 import statistics
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from capture import Capture, Op
 from figures import Figures, Instance, Row, kernel_rows, mean, role
@@ -124,13 +124,14 @@ def compare_kernels(table: Any, results: dict, instances: List[Instance]) -> Non
 
 # ---- plain runs ----
 
-def per_instance(metrics: dict, stage: str) -> List[float]:
-    """ms of the stage in each repeat."""
+def per_instance(metrics: dict, stage: str, cold: Set[Tuple[str, int]]) -> List[float]:
+    """ms of the stage in each repeat, but those of numbers that the timeline leaves out."""
     return [entry["stages"][stage]["ms"] / entry["stages"][stage].get("count", 1)
-            for entry in metrics["repeats"] if stage in entry["stages"]]
+            for entry in metrics["repeats"]
+            if stage in entry["stages"] and (stage, entry["index"]) not in cold]
 
 
-def of_plain(folder: str) -> Figures:
+def of_plain(folder: str, instances: List[Instance]) -> Figures:
     """What profiling cost, and latency without it."""
     paths = [os.path.join(folder, name) for name in ("before.json", "after.json")]
     runs = [json.load(open(path, encoding="utf-8")) for path in paths if os.path.exists(path)]
@@ -138,14 +139,16 @@ def of_plain(folder: str) -> Figures:
         return {}
     with open(os.path.join(folder, "metrics.json"), encoding="utf-8") as file:
         profiled = json.load(file)
+    cold = {(one.stage, profiled["repeats"][one.rep - 1]["index"])
+            for one in instances if not one.used and one.rep <= len(profiled["repeats"])}
     made = named("TTFT, plain spread", distribution(
-        [ms * 1e6 for run in runs for ms in per_instance(run, "prefill")]))
+        [ms * 1e6 for run in runs for ms in per_instance(run, "prefill", cold)]))
     steps = [entry["stages"]["decode"] for run in runs for entry in run["repeats"]]
     made.update(named("TPOT, plain spread", distribution(
         [stage["ms"] * 1e6 / stage.get("steps", stage["tokens"]) for stage in steps])))
     for stage in profiled["repeats"][0]["stages"]:
-        means = [statistics.mean(per_instance(run, stage)) for run in runs]
-        here = statistics.mean(per_instance(profiled, stage))
+        means = [statistics.mean(per_instance(run, stage, cold)) for run in runs]
+        here = statistics.mean(per_instance(profiled, stage, cold))
         made.update({f"{stage}: plain ms": mean(means), f"{stage}: plain least ms": min(means),
                      f"{stage}: plain most ms": max(means), f"{stage}: by its own clock ms": here,
                      f"{stage}: inflation %": 100 * (here / statistics.mean(means) - 1)})
@@ -158,7 +161,7 @@ def compute(capture: Capture, instances: List[Instance], names: List[str],
             folder: Optional[str]) -> Figures:
     made = of_stages(instances, names)
     made.update(of_latency(instances))
-    made.update(of_plain(folder) if folder else {})
+    made.update(of_plain(folder, instances) if folder else {})
     made["all: in a stage %"] = in_stages(capture, instances)
     return made
 
