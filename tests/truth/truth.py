@@ -256,6 +256,7 @@ def judge(table: Table, title: str, capture: Capture, stages: List[dict], result
     if not several_gpus(capture) or results.get("ranks"):
         rows(table, held_up.ours(results), held_up.compute(capture, results))
     rows(table, *gains.of_headroom(results))
+    raw = None if labelled(capture) else raw  # its launches are of no range that we know
     if raw:
         of_kernels, covers = counters.compute(figures.instances_of(capture, stages), raw)
         own.update(covers)
