@@ -153,21 +153,14 @@ static bool check_percentiles(const making *m, llmprof_error *err) {
   return true;
 }
 
-static void spread_reals(double *data, const llmprof_summary *summaries,
-                         size_t count, size_t place, size_t least) {
+/* Integers or reals, of 8 bytes each; where there are too few values: none. */
+static void spread_cells(void *data, const llmprof_summary *summaries,
+                         size_t count, size_t place, size_t least,
+                         const void *none) {
   for (size_t g = 0; g < count; g++) {
-    const char *summary = (const char *)&summaries[g];
-    memcpy(&data[g], summary + place, sizeof *data);
-    if (summaries[g].count < least) data[g] = NAN;
-  }
-}
-
-static void spread_integers(int64_t *data, const llmprof_summary *summaries,
-                            size_t count, size_t place, size_t least) {
-  for (size_t g = 0; g < count; g++) {
-    const char *summary = (const char *)&summaries[g];
-    memcpy(&data[g], summary + place, sizeof *data);
-    if (summaries[g].count < least) data[g] = LLMPROF_ABSENT;
+    const char *cell = (const char *)&summaries[g] + place;
+    memcpy((char *)data + g * sizeof(int64_t),
+           summaries[g].count < least ? none : cell, sizeof(int64_t));
   }
 }
 
@@ -179,19 +172,17 @@ typedef struct spreading {
 /* Of groups from `first` on. */
 static void spread(void *user, size_t first, const llmprof_summary *summaries,
                    size_t count) {
+  static const double not_a_number = NAN;
+  static const int64_t absent = LLMPROF_ABSENT;
   const spreading *s = user;
   size_t percentile = 0;
   for (size_t i = 0; i < s->m->count; i++) {
     const llmprof_aggregate *a = &s->m->aggregates[i];
     if (a->column != s->column || a->statistic == LLMPROF_DISTINCT) continue;
     bool real = s->m->is_real[i];
-    size_t place = place_of(a, real, percentile);
-    if (real)
-      spread_reals((double *)s->m->data[i] + first, summaries, count, place,
-                   least_of(a));
-    else
-      spread_integers((int64_t *)s->m->data[i] + first, summaries, count, place,
-                      least_of(a));
+    spread_cells((int64_t *)s->m->data[i] + first, summaries, count,
+                 place_of(a, real, percentile), least_of(a),
+                 real ? (const void *)&not_a_number : &absent);
     percentile += a->statistic == LLMPROF_PERCENTILE;
   }
 }
