@@ -7,6 +7,7 @@ local collector = require("llmprof.collector").vendor
 local errors = require "llmprof.process.errors"
 local events = require "llmprof.analysis.timeline.events"
 local fs = require "llmprof.fs"
+local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local overhead = require "llmprof.analysis.latency.overhead"
@@ -300,10 +301,12 @@ local function given_of(ctx)
 end
 
 
--- Of a trace that somebody hands over, what would fill a lack.
+-- Of a trace that somebody hands over, what would fill a lack; nothing here reads AMD's counters.
 local function add_remedies(ctx, missing)
-  for _, lack in ipairs(ctx.state.capture.remedies and missing or {}) do
-    lack.how = ctx.state.capture.remedies[lack.what] or lack.how
+  local trace, remedies = ctx.state.trace, ctx.state.capture.remedies
+  local amd = trace and hardware.is_amd(trace:devices())
+  for _, lack in ipairs(remedies and missing or {}) do
+    if not (amd and lack.what == "counters") then lack.how = remedies[lack.what] or lack.how end
   end
 end
 

@@ -81,9 +81,7 @@ describe("TraceLens's tables", function()
       near(420305748, gemm, "GEMM")
       assert.equal(1307.4e12, results.hardware.peaks.bf16.per_s)
       for _, name in pairs(layout.reports) do
-        -- packed data may hold any three letters
         local written = assert(fs.read(top() .. "/run/" .. name)):gsub("<script.-</script>", "")
-          :gsub(("[%w+/]"):rep(100) .. "+", "")
         for _, word in ipairs { "CUDA", "NVTX", "SMs", "Nsight", "ncu", "nsys" } do
           assert.is_nil(written:find("%f[%w_]" .. word .. "%f[^%w_/]"), name .. ": " .. word)
         end
