@@ -44,14 +44,21 @@ class Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.acts: List[Tuple[str, str]] = []
-        self.scripts = 0
+        self.scripts: List[str] = []
+        self.inside = False
 
     def handle_starttag(self, tag, attrs):
-        self.scripts += tag == "script"
+        self.inside = tag == "script"
         for name, value in attrs:
             outside = name in ("href", "src", "action") and value and not value.startswith("#")
             if name.startswith("on") or outside:
                 self.acts.append((tag, name))
+            self.inside = self.inside and name != "type"  # of data
+
+    def handle_data(self, data):
+        if self.inside:
+            self.scripts.append(data)
+            self.inside = False
 
 
 def scripts_of(page: Path) -> Page:
@@ -95,7 +102,9 @@ class Texts(support.Case):
         self.check_tables(out)
         page, sound = scripts_of(out / "report.html"), scripts_of(plain / "report.html")
         self.assertEqual([], page.acts)
-        self.assertEqual(sound.scripts, page.scripts)
+        # what a text takes away, as the roofline of a GPU without its name, may be missing
+        self.assertEqual(set(), set(page.scripts) - set(sound.scripts))
+        self.assertGreater(len(page.scripts), 3)
         for path in [*out.glob("*.md"), *out.glob("*.html"), *out.rglob("*.json"),
                      *out.rglob("*.csv")]:
             found = support.ACTED_ON.search(path.read_bytes())

@@ -111,8 +111,8 @@ end
 
 
 -- Kinds of changes that docs/ledger.md holds against runs.
-local HELD = { graphs = true, remove = true, grouped = true, fuse = true, batch = true, dtype = true,
-  overlap = true }
+local HELD = { graphs = true, remove = true, grouped = true, fuse = true, batch = true,
+  dtype = true, overlap = true }
 
 local function record_lines(format, made)
   local plain, all = 0, #made.model.stages

@@ -137,7 +137,8 @@ end
 local function is_generated(line) return line:find("torch.compile/", 1, true) == 1 end
 
 
--- GPU time of each stage: all, that of lines, generated ones apart, and that of modules.
+-- GPU time of each stage: all, that of lines, generated ones apart, and that of modules; by stage,
+-- and the stages with most of it first.
 local function totals_of(list)
   local by_stage, order = {}, json.list {}
   for _, group in ipairs(list) do
@@ -148,7 +149,7 @@ local function totals_of(list)
     if field then one[field] = (one[field] or 0) + group.gpu_ns end
     if group.module then one.module_ns = one.module_ns + group.gpu_ns end
   end
-  return by_stage, order
+  return by_stage, lists.sort(order, "-gpu_ns", "stage")
 end
 
 

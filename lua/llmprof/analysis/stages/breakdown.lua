@@ -35,13 +35,15 @@ local check = errors.check
 
 -- ---- what lies around a call ----
 
--- Operations of each thread that launched some; nil of others.
+-- Operations of each thread that launched some, those of one call in the order in which they ran;
+-- nil of others.
 local function by_thread(ops)
   local list = {}
   return function(pid, tid)
     local key = tuple(pid, tid)
     if list[key] == nil then
-      local own = check(ops:where { launch_pid = pid, launch_tid = tid })
+      local own = check(check(ops:where { launch_pid = pid, launch_tid = tid }):sort {
+        { "start" }, { "end" }, { "name" } })
       list[key] = #own > 0 and own or false
     end
     return list[key] or nil

@@ -303,8 +303,8 @@ end
 
 -- Of a trace that somebody hands over, what would fill a lack; nothing here reads AMD's counters.
 local function add_remedies(ctx, missing)
-  local trace, remedies = ctx.state.trace, ctx.state.capture.remedies
-  local amd = trace and hardware.is_amd(trace:devices())
+  local timeline, remedies = ctx.state.trace, ctx.state.capture.remedies
+  local amd = timeline and hardware.is_amd(timeline:devices())
   for _, lack in ipairs(remedies and missing or {}) do
     if not (amd and lack.what == "counters") then lack.how = remedies[lack.what] or lack.how end
   end

@@ -110,7 +110,7 @@ describe("a replay", function()
     assert.is_true(one.gpu_free <= one.after and one.cpu_free <= one.after)
   end)
 
-  it("holds in its interval what processes of the host differ by, and what the GPU takes", function()
+  it("holds what processes of the host differ by, and what the GPU takes", function()
     local question = over(program(1)):scale(changes.choices.cpu "decode", 0.5)
     local quiet = row(question:run(), "decode")
     question.host_noise = 0.3
