@@ -136,7 +136,15 @@ int64_t replay_latency(const llmprof_replay *r, const replay_operation *o) {
        (o->start - r->operations[o->before].end > REPLAY_QUEUED_NS &&
         r->operations[o->before].end <= p->end)))
     return o->start - p->end;
+  if (!o->graph && !o->waits && finds_idle(r, o)) return o->start - p->end;
   return r->latencies[launch_key(r, o)];
+}
+
+/* A copy that blocks its call is begun by the driver once its stream is done.
+ */
+static bool is_begun_late(const llmprof_replay *r, const replay_operation *o) {
+  return o->call != REPLAY_NONE && r->points[o->call].kind == REPLAY_COPY &&
+         !finds_idle(r, o);
 }
 
 /* Of an operation that waited in the queue and for nothing else what lay there;
@@ -145,6 +153,7 @@ int64_t replay_lag(const llmprof_replay *r, const replay_operation *o) {
   const replay_operation *before = r->operations + o->before;
   if (o->after_start) return o->start - before->start;
   int64_t lag = o->start - before->end;
+  if (!o->waits && lag > 0 && is_begun_late(r, o)) return lag;
   int64_t usual = r->streams[o->stream].queued[o->graph];
   bool queued = o->call != REPLAY_NONE && !o->waits &&
                 r->points[o->call].end < before->end - 3000;

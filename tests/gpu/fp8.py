@@ -31,8 +31,8 @@ class Product:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("fp8", "off"), ("graph", "on"), ("casts", "off")):
-        parser.add_argument("--" + name, choices=["off", "on"], default=default)
+    for name, usual in (("fp8", "off"), ("graph", "on"), ("casts", "off")):
+        parser.add_argument("--" + name, choices=["off", "on"], default=usual)
     for name, default in (("repeats", 3), ("layers", 16), ("batch", 64), ("hidden", 4096),
                           ("width", 14336), ("steps", 24)):
         parser.add_argument("--" + name, type=int, default=default)

@@ -35,7 +35,8 @@ def places(capture: Capture) -> Dict[int, Place]:
     for start, number in capture.rows("CUPTI_ACTIVITY_KIND_KERNEL", ["start", "sourceStackId"]):
         while number in above and above[number][1] is None:
             number = above[number][0]
-        name = capture.strings.get(above[number][1], "") if number in above else ""
+        module = above[number][1] if number in above else None
+        name = capture.strings.get(module, "") if module is not None else ""
         match = re.match(r"(.*?)\.(\d+)(\.|$)", name)
         if match:
             made[start] = match[1], int(match[2])

@@ -343,6 +343,26 @@ TEST(blocking_copy) {
   finish(&t);
 }
 
+/* What found its stream idle, and a copy that blocks, begin after their call
+ * and after the stream as they did, not as others do. */
+TEST(own_delays) {
+  program p;
+  llmprof_error err;
+  int64_t times[4][STEPS];
+  make_as(&p, false, true, BETWEEN);
+  p.op_start[2] += 300;
+  p.op_start[3] += 700;
+  p.op_end[3] += 700;
+  llmprof_replay *r = replay_of(&p, &err);
+  assert_non_null(r);
+  llmprof_replayed_ranges ranges = {times[0], times[1], times[2], times[3]};
+  assert_true(llmprof_replay_run(r, NULL, &ranges, NULL, &err));
+  assert_int_equal(times[2][1], p.op_start[2]);
+  assert_int_equal(times[3][1], p.op_end[3]);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 /* A kernel that begins in the one before it does so in a graph, too. */
 TEST(overlap_in_graph) {
   trial t;
