@@ -204,14 +204,15 @@ static void unit_apart(plan_step step) {
   pthread_mutex_unlock(&lock);
 }
 
-/* None follows at once: nothing is recorded until the next one. */
-static void last_unit(void) {
+/* None follows at once: nothing is recorded until the next one. Did one end? */
+static bool last_unit(void) {
   pthread_mutex_lock(&lock);
   bool was_open = atomic_load(&open);
   close_unit();
   switch_to(STEP_SKIP);
   if (was_open) set_resting(true);
   pthread_mutex_unlock(&lock);
+  return was_open;
 }
 
 unsigned units_rest(void) {
@@ -286,14 +287,14 @@ void units_pop(const plan_range *range) {
     if ((int)step_apart(range->domain, range->name, strlen(range->name)) != own)
       return;
     atomic_store(&apart, STEP_END);
-    last_unit();
+    (void)last_unit();
   }
   if (the_plan.by != UNIT_BY_RANGE ||
       !plan_range_is(&the_plan.within, range->domain, range->name,
                      strlen(range->name)))
     return;
   atomic_store(&in_window, false);
-  last_unit();
+  (void)last_unit();
 }
 
 void units_profiler(bool started) {
@@ -301,9 +302,8 @@ void units_profiler(bool started) {
   if (the_plan.by == UNIT_BY_PROFILER && started) next_unit();
   if (started || (the_plan.by != UNIT_BY_PROFILER && !the_plan.in_profiler))
     return;
-  last_unit();
   /* Engines kill their workers soon after the window. */
-  (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
+  if (last_unit()) (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
 }
 
 /* One that nobody is left to end, ends. */
@@ -312,7 +312,7 @@ static void as_wished(void) {
   if (wish == WISH_BEGIN)
     next_unit();
   else if (wish == WISH_END || !control_connected())
-    if (atomic_load(&open)) last_unit();
+    if (atomic_load(&open)) (void)last_unit();
 }
 
 void units_tick(void) {

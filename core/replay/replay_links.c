@@ -124,6 +124,8 @@ static size_t latency_count(const llmprof_replay *r, bool blocking) {
   return names * (blocking ? REPLAY_KINDS : REPLAY_KINDS + 1);
 }
 
+/* From the call's end, of a copy that blocks from its begin, to the start: its
+ * own of what found its stream idle, else what is usual. */
 int64_t replay_latency(const llmprof_replay *r, const replay_operation *o) {
   const replay_point *p = r->points + o->call;
   if (p->kind == REPLAY_COPY)

@@ -35,7 +35,8 @@ local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 2
 -- Clients send two requests as far apart as this percentile of the intervals between any.
 local APART = 5
 
--- A load is predicted from so many requests of each client, of which the first half is left out.
+-- Requests that a prediction passes through the queue, of each client and in all; the first half of
+-- them is left out.
 local ROUNDS, LEAST_REQUESTS = 24, 240
 
 -- Requests wait as much longer or shorter than the queue says as those within this many octaves
@@ -228,8 +229,8 @@ end
 -- Let requests through the queue. given: steps (as for interval), front (ms of each request, alone
 -- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
 -- a token of a prompt), ahead (0 or 1: steps that the engine schedules ahead), budget. arrivals:
--- in the order of `sent`, to which `done` may add when one of them is; `late`: so much later than
--- others does it reach the engine. Each gets `began` and `ended`, when its first and last token
+-- in the order of `sent`, to which `done` may add when one of them is; `late`: how many ms later
+-- than others it reaches the engine. Each gets `began` and `ended`, when its first and last token
 -- reach the client, and `met`, how many tokens of prompts were in the step of its last one.
 local function pass(given, arrivals, done)
   local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
@@ -378,7 +379,7 @@ end
 -- when all are: requests with `began` and `ended`, without those of the beginning; how many came
 -- a second; how many tokens of prompts met in a step. Lengths are those of the requests of a list,
 -- one after the other. late: one of them is added to what each waits, in an order of chance;
--- apart: clients begin so many ms after each other.
+-- apart: ms between the beginnings of two clients.
 local function closed(given, list, count, late, apart)
   local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
   local dice = 1
