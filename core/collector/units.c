@@ -26,7 +26,7 @@ static uint32_t number;       /* of the last unit that began */
 static atomic_bool open;      /* is a unit open? */
 static plan_step current;     /* its step */
 static plan_step recording;   /* what is switched on now */
-static atomic_bool stopped;   /* for good */
+static atomic_bool stopped;   /* for good, or until units_allow */
 static atomic_bool in_window; /* of unit.within */
 static atomic_int apart;      /* step of the range that is open and a unit of
                                * its own, STEP_END outside of such */
@@ -204,13 +204,17 @@ static void unit_apart(plan_step step) {
   pthread_mutex_unlock(&lock);
 }
 
-/* None follows at once: nothing is recorded until the next one. Did one end? */
+/* None follows at once: nothing is recorded until the next one. Did one end?
+ * Who found a unit open may come after units_reset has ended it, and then has
+ * no plan to read. */
 static bool last_unit(void) {
   pthread_mutex_lock(&lock);
   bool was_open = atomic_load(&open);
-  close_unit();
-  switch_to(STEP_SKIP);
-  if (was_open) set_resting(true);
+  if (was_open) {
+    close_unit();
+    switch_to(STEP_SKIP);
+    set_resting(true);
+  }
   pthread_mutex_unlock(&lock);
   return was_open;
 }
@@ -312,7 +316,7 @@ static void as_wished(void) {
   if (wish == WISH_BEGIN)
     next_unit();
   else if (wish == WISH_END || !control_connected())
-    if (atomic_load(&open)) (void)last_unit();
+    (void)last_unit();
 }
 
 void units_tick(void) {
@@ -337,12 +341,17 @@ bool units_reset(void) {
   item = 0;
   taken = number = 0;
   set_resting(false);
+  atomic_store(&apart, STEP_END);
+  atomic_store(&in_window, false);
+  atomic_store(&stopped, true);
   pthread_mutex_unlock(&lock);
   return true;
 }
 
-void units_stop(void) {
-  units_end();
+void units_allow(void) {
+  pthread_mutex_lock(&lock);
+  atomic_store(&stopped, false);
+  pthread_mutex_unlock(&lock);
 }
 
 bool units_write(const log_entry *entry) {

@@ -27,15 +27,15 @@ void units_profiler(bool started);
 /* Time passes, where the plan's units tick. */
 void units_tick(void);
 
-/* The process ends: the last unit does, too. */
+/* The unit that is open ends, and none begins any more: the process ends, or
+ * llmprof asks for no more. */
 void units_end(void);
 
-/* Record nothing more. */
-void units_stop(void);
-
-/* End the unit that is open, and begin the plan's list anew at the next one.
+/* End the unit that is open, begin the plan's list anew at the next one, and
+ * let none begin, so that the plan may change, until units_allow.
  * False: a unit is just beginning or ending; try again. */
 bool units_reset(void);
+void units_allow(void);
 
 /* Which of the times between units this is: 0 before the first and in one.
  * What the units before it recorded has been handed over. */

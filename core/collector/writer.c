@@ -213,6 +213,7 @@ static void begin_file(void) {
   write_clock();
   output_flush();
   recording = true;
+  units_allow();
   nvtx_tool_on(true);
   diagnose(SPOOL_WARNING, "stays",
            "CUDA graphs of this process stay 4 to 8 %% slower until it ends: "
@@ -321,7 +322,7 @@ static void *write_until_the_end(void *unused) {
     if (on_demand)
       serve(said);
     else if (said == CONTROL_STOP)
-      units_stop();
+      units_end();
     watch();
     if (task == WAKE_FINISH) break;
     if (++rounds % 4 == 0 && is_alone()) {
