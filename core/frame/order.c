@@ -176,8 +176,41 @@ static bool keep_first(uint32_t *rows, size_t *count, llmprof_frame *frame,
   return ok;
 }
 
-/* The first `limit` at least, the last key first: each sort keeps the order of
- * those before. */
+/* Sorts each stretch of rows that are the same so far by one more key, which
+ * tells some of them apart. *left: are there rows that it does not? */
+static bool sort_same(uint32_t *rows, size_t count, bool *same,
+                      const int64_t *key, bool *left) {
+  *left = false;
+  for (size_t from = 0, to; from < count; from = to) {
+    for (to = from + 1; to < count && same[to]; to++) continue;
+    if (!llmprof_sort_rows_i64(rows + from, to - from, key)) return false;
+    for (size_t i = from + 1; i < to; i++)
+      if ((same[i] = key[rows[i]] == key[rows[i - 1]])) *left = true;
+  }
+  return true;
+}
+
+/* By one key after the other, as long as rows are the same by those before. */
+static bool sort_by(uint32_t *rows, size_t row_count, llmprof_frame *frame,
+                    const llmprof_order *by, size_t count, llmprof_error *err) {
+  bool left = row_count > 1, ok = true;
+  bool *same = llmprof_alloc(row_count, sizeof *same);
+  if (!same) return llmprof_fail_nomem(err);
+  memset(same, true, row_count);
+  for (size_t k = 0; ok && left && k < count; k++) {
+    int64_t *key = NULL;
+    if (llmprof_interrupted())
+      ok = llmprof_fail_interrupted(err);
+    else if ((ok = make_key(&key, frame, &by[k], err)) && key)
+      ok = sort_same(rows, row_count, same, key, &left) ||
+           llmprof_fail_nomem(err);
+    llmprof_free(key);
+  }
+  llmprof_free(same);
+  return ok;
+}
+
+/* The first `limit` at least. */
 static uint32_t *sort_rows(llmprof_frame *frame, const llmprof_order *by,
                            size_t count, size_t limit, llmprof_error *err) {
   enum {
@@ -189,16 +222,7 @@ static uint32_t *sort_rows(llmprof_frame *frame, const llmprof_order *by,
   for (size_t row = 0; row < row_count; row++) rows[row] = (uint32_t)row;
   bool ok = !count || !limit || limit >= row_count / FEW ||
             keep_first(rows, &row_count, frame, by, limit, err);
-  for (size_t k = count; ok && k-- > 0;) {
-    int64_t *key = NULL;
-    if (llmprof_interrupted())
-      ok = llmprof_fail_interrupted(err);
-    else if ((ok = make_key(&key, frame, &by[k], err)) && key)
-      ok = llmprof_sort_rows_i64(rows, row_count, key) ||
-           llmprof_fail_nomem(err);
-    llmprof_free(key);
-  }
-  if (ok) return rows;
+  if (ok && sort_by(rows, row_count, frame, by, count, err)) return rows;
   llmprof_free(rows);
   return NULL;
 }
