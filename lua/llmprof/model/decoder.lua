@@ -9,6 +9,7 @@
 -- more. Layers may also see a window or a chunk only, or keep a state instead of
 -- a cache (llmprof.model.mixers).
 local cost = require "llmprof.model.cost"
+local merged = require("llmprof.tables.keys").merged
 local mixers = require "llmprof.model.mixers"
 local schema = require "llmprof.model.schema"
 
@@ -59,7 +60,7 @@ decoder.FIELDS = {
   v_head_dim = { "whole", 0 },
 }
 
-for name, field in pairs(mixers.FIELDS) do decoder.FIELDS[name] = field end
+decoder.FIELDS = merged(decoder.FIELDS, mixers.FIELDS)
 
 
 -- ---- layers ----
@@ -164,9 +165,8 @@ end
 local function new_list()
   local list = {}
   function list.add(part, inputs, outputs, copies, more)
-    local product = { part = part, inputs = inputs, outputs = outputs, copies = copies }
-    for key, value in pairs(more or {}) do product[key] = value end
-    if copies > 0 then list[#list + 1] = product end
+    list[#list + 1] = copies > 0 and merged({ part = part, inputs = inputs, outputs = outputs,
+      copies = copies }, more or {}) or nil
   end
   return list
 end
@@ -209,25 +209,20 @@ local function add_attention(list, d)
 end
 
 
--- more(): fields of its products.
+-- more: fields of its products.
 local function add_network(list, d, part, width, copies, more)
-  local function fields()
-    local made = more and more() or {}
-    if made.bias == nil then made.bias = d.mlp_bias end
-    return made
-  end
-  list.add(part, d.hidden_size, width, d.gated and 2 * copies or copies, fields())
-  list.add(part, width, d.hidden_size, copies, fields())
+  local fields = merged({ bias = d.mlp_bias }, more or {})
+  list.add(part, d.hidden_size, width, d.gated and 2 * copies or copies, fields)
+  list.add(part, width, d.hidden_size, copies, fields)
 end
 
 
 local function add_experts(list, d)
   local layers = d.networks.experts
   list.add("router", d.hidden_size, d.n_routed_experts, layers, { bias = d.router_bias })
-  add_network(list, d, "experts", d.moe_intermediate_size, layers, function()
-    return { experts = { total = d.n_routed_experts, active = d.num_experts_per_tok },
-      format = "experts", bias = d.expert_bias or nil }
-  end)
+  add_network(list, d, "experts", d.moe_intermediate_size, layers, {
+    experts = { total = d.n_routed_experts, active = d.num_experts_per_tok }, format = "experts",
+    bias = d.expert_bias or nil })
   local shared = d.shared_expert_intermediate_size
   if shared == 0 then shared = d.n_shared_experts * d.moe_intermediate_size end
   if shared > 0 then add_network(list, d, "shared experts", shared, layers) end

@@ -5,6 +5,8 @@
 -- in a window sees all its keys, those of the padding included, since that is
 -- how the model is defined.
 local cost = require "llmprof.model.cost"
+local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local schema = require "llmprof.model.schema"
 
 local encoder = {}
@@ -55,16 +57,8 @@ encoder.FIELDS = { common = COMMON, vit = VIT, convolution = CONVOLUTION,
   projector = PROJECTOR }
 
 
-local function merged(fields)
-  local all = {}
-  for key, field in pairs(COMMON) do all[key] = field end
-  for key, field in pairs(fields) do all[key] = field end
-  return all
-end
-
-
 local function read_vit(given, where)
-  local e = schema.read(given, merged(VIT), where)
+  local e = schema.read(given, merged(COMMON, VIT), where)
   if e.pixels_per_token == 0 then e.pixels_per_token = e.patch_size end
   for i, convolution in ipairs(e.convolutions) do
     e.convolutions[i] = schema.read(convolution, CONVOLUTION,
@@ -76,7 +70,7 @@ end
 
 
 local function read_projector(given, where)
-  local e = schema.read(given, merged(PROJECTOR), where)
+  local e = schema.read(given, merged(COMMON, PROJECTOR), where)
   if (e.tokens == 0) == (e.pixels_per_token == 0) then
     schema.bad(where .. ".tokens: either tokens or pixels_per_token is to be given")
   end
@@ -87,8 +81,7 @@ end
 -- A checked encoder with all fields. where names it in errors.
 function encoder.read(given, where)
   local kind = schema.value(given.kind, COMMON.kind, where .. ".kind")
-  local readers = { vit = read_vit, projector = read_projector }
-  return readers[kind](given, where)
+  return (kind == "vit" and read_vit or read_projector)(given, where)
 end
 
 
@@ -125,11 +118,7 @@ end
 
 local function count_global(e)
   if e.window_size == 0 then return e.layers end
-  local count = 0
-  for _, index in ipairs(e.global_attn_indexes) do
-    if index < e.layers then count = count + 1 end
-  end
-  return count
+  return #lists.filtered(e.global_attn_indexes, function(index) return index < e.layers end)
 end
 
 
@@ -162,11 +151,9 @@ end
 
 function encoder.parameters(e)
   if e.kind == "projector" then return cost.weights(projector_product(e)) end
-  local total = cost.weights(patch_product(e)) + cost.weights(vectors(e))
-  for _, list in ipairs { layer_products(e), convolution_products(e) } do
-    for _, product in ipairs(list) do total = total + cost.weights(product) end
-  end
-  return total
+  local weights = cost.weights(patch_product(e)) + cost.weights(vectors(e))
+  return weights + lists.sum(layer_products(e), cost.weights)
+    + lists.sum(convolution_products(e), cost.weights)
 end
 
 
@@ -199,9 +186,7 @@ end
 
 
 local function total(images, measure)
-  local all = 0
-  for _, image in ipairs(images) do all = all + image.count * measure(image.size) end
-  return all
+  return lists.sum(images, function(image) return image.count * measure(image.size) end)
 end
 
 

@@ -4,6 +4,7 @@
 local decoder = require "llmprof.model.decoder"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local merged = require("llmprof.tables.keys").merged
 local nearest = require "llmprof.tables.keys"
 local quantisation = require "llmprof.model.quantisation"
 local schema = require "llmprof.model.schema"
@@ -36,15 +37,6 @@ local EXPERT_FIELDS = { "n_routed_experts", "num_experts_per_tok", "moe_intermed
 local BIASES = { qkv_bias = "attention_bias", o_bias = "attention_bias" }
 
 
-local function merged(...)
-  local made = {}
-  for _, fields in ipairs { ... } do
-    for key, value in pairs(fields) do made[key] = value end
-  end
-  return made
-end
-
-
 -- A list of `count` entries, kind(i) each, i from 0.
 local function per_layer(count, kind)
   local list = {}
@@ -55,7 +47,7 @@ end
 
 -- ---- attention alone ----
 
-local known = {
+local families = {
   llama = { from = merged(BIASES, { mlp_bias = "mlp_bias" }) },
   mistral = { from = { sliding_window = "sliding_window" } },
   qwen2 = { set = { qkv_bias = true }, only = { use_sliding_window = false } },
@@ -82,29 +74,29 @@ local deepseek = { copy = { EXPERT_FIELDS, LATENT }, from = BIASES, only = { moe
 
 local deepseek_v3 = merged(deepseek, { set = { router_bias = true } })
 
-known.deepseek_v2, known.deepseek_v3, known.kimi_k2 = deepseek, deepseek_v3, deepseek_v3
+families.deepseek_v2, families.deepseek_v3, families.kimi_k2 = deepseek, deepseek_v3, deepseek_v3
 
-known.glm4_moe_lite = deepseek_v3
+families.glm4_moe_lite = deepseek_v3
 
-known.glm4_moe = { copy = { EXPERT_FIELDS }, set = { router_bias = true },
+families.glm4_moe = { copy = { EXPERT_FIELDS }, set = { router_bias = true },
   from = { qkv_bias = "attention_bias", qk_norm = "use_qk_norm" } }
 
-known.mixtral = { from = { n_routed_experts = "num_local_experts",
+families.mixtral = { from = { n_routed_experts = "num_local_experts",
   num_experts_per_tok = "num_experts_per_tok", moe_intermediate_size = "intermediate_size",
   sliding_window = "sliding_window" } }
 
 local qwen_experts = { n_routed_experts = "num_experts",
   num_experts_per_tok = "num_experts_per_tok", moe_intermediate_size = "moe_intermediate_size" }
 
-known.qwen2_moe = { set = { qkv_bias = true, shared_expert_gate = true },
+families.qwen2_moe = { set = { qkv_bias = true, shared_expert_gate = true },
   from = merged(qwen_experts,
     { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
   only = { use_sliding_window = false, decoder_sparse_step = 1 } }
 
-known.qwen3_moe = { set = { qk_norm = true }, from = qwen_experts,
+families.qwen3_moe = { set = { qk_norm = true }, from = qwen_experts,
   only = { use_sliding_window = false, decoder_sparse_step = 1 } }
 
-known.gpt_oss = { set = { qkv_bias = true, o_bias = true, attention_sinks = true,
+families.gpt_oss = { set = { qkv_bias = true, o_bias = true, attention_sinks = true,
     router_bias = true, expert_bias = true },
   from = { n_routed_experts = "num_local_experts", num_experts_per_tok = "num_experts_per_tok",
     moe_intermediate_size = "intermediate_size", sliding_window = "sliding_window" },
@@ -115,7 +107,7 @@ known.gpt_oss = { set = { qkv_bias = true, o_bias = true, attention_sinks = true
     end)
   end }
 
-known.llama4_text = {
+families.llama4_text = {
   from = { n_routed_experts = "num_local_experts", num_experts_per_tok = "num_experts_per_tok",
     moe_intermediate_size = "intermediate_size", intermediate_size = "intermediate_size_mlp",
     attention_chunk_size = "attention_chunk_size" },
@@ -137,7 +129,7 @@ known.llama4_text = {
 local DELTA = { "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim",
   "linear_value_head_dim", "linear_conv_kernel_dim" }
 
-known.qwen3_next = { copy = { DELTA, { "layer_types" } },
+families.qwen3_next = { copy = { DELTA, { "layer_types" } },
   set = { qk_norm = true, attention_gate = true, shared_expert_gate = true },
   from = merged(qwen_experts, BIASES,
     { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
@@ -160,7 +152,7 @@ local function alone(kind)
 end
 
 
-known.mamba = { default = { tie_word_embeddings = true }, set = { norms_per_layer = 1 },
+families.mamba = { default = { tie_word_embeddings = true }, set = { norms_per_layer = 1 },
   from = { mamba_inner = "intermediate_size", mamba_state = "state_size",
     mamba_conv = "conv_kernel", mamba_dt_rank = "time_step_rank", mamba_bias = "use_bias",
     mamba_conv_bias = "use_conv_bias" },
@@ -169,9 +161,9 @@ known.mamba = { default = { tie_word_embeddings = true }, set = { norms_per_laye
     alone "mamba" (made)
   end }
 
-known.falcon_mamba = known.mamba
+families.falcon_mamba = families.mamba
 
-known.mamba2 = { set = { norms_per_layer = 1 },
+families.mamba2 = { set = { norms_per_layer = 1 },
   from = { mamba_heads = "num_heads", mamba_state = "state_size", mamba_groups = "n_groups",
     mamba_conv = "conv_kernel", mamba_bias = "use_bias", mamba_conv_bias = "use_conv_bias" },
   finish = function(made, value)
@@ -180,7 +172,7 @@ known.mamba2 = { set = { norms_per_layer = 1 },
     alone "mamba2" (made)
   end }
 
-known.jamba = { set = { mamba_norms = true },
+families.jamba = { set = { mamba_norms = true },
   from = { n_routed_experts = "num_experts", num_experts_per_tok = "num_experts_per_tok",
     moe_intermediate_size = "intermediate_size", mamba_state = "mamba_d_state",
     mamba_conv = "mamba_d_conv", mamba_dt_rank = "mamba_dt_rank",
@@ -197,7 +189,7 @@ known.jamba = { set = { mamba_norms = true },
     made.network_types = each("expert", "experts", "dense")
   end }
 
-known.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_state",
+families.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_state",
     mamba_groups = "mamba_n_groups", mamba_conv = "mamba_d_conv", mamba_bias = "mamba_proj_bias",
     mamba_conv_bias = "mamba_conv_bias", qkv_bias = "attention_bias",
     o_bias = "attention_bias" },
@@ -214,7 +206,7 @@ known.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_s
 local NEMOTRON = { M = { "mamba2", "none" }, ["*"] = { "full_attention", "none" },
   ["-"] = { "none", "dense" } }
 
-known.nemotron_h = { set = { norms_per_layer = 1, gated = false },
+families.nemotron_h = { set = { norms_per_layer = 1, gated = false },
   from = { mamba_heads = "mamba_num_heads", mamba_state = "ssm_state_size",
     mamba_groups = "n_groups", mamba_conv = "conv_kernel", mamba_bias = "mamba_proj_bias",
     mamba_conv_bias = "use_conv_bias", qkv_bias = "attention_bias", o_bias = "attention_bias",
@@ -229,11 +221,6 @@ known.nemotron_h = { set = { norms_per_layer = 1, gated = false },
       table.insert(made.network_types, kinds[2])
     end
   end }
-
-
--- ---- others ----
-
-local families = known
 
 
 -- ---- a config.json ----
@@ -301,8 +288,7 @@ end
 
 
 local function decoder_of(config, family, where)
-  local made = {}
-  for key, value in pairs(family.default or {}) do made[key] = value end
+  local made = merged(family.default or {})
   copy_fields(made, config, SHARED)
   for _, keys in ipairs(family.copy or {}) do copy_fields(made, config, keys) end
   for key, from in pairs(family.from or {}) do

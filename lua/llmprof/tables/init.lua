@@ -10,9 +10,8 @@
 -- absent (what an absent value says), optional (not shown when no row has it), and of a
 -- terminal that is too narrow: lesser (left out first), wraps (a last text takes lines).
 --
--- JSON named by key holds the rows' own values, unrounded, CSV the digits of them that can be
--- measured; named by title they hold what people see. An absent value is an empty cell, in JSON
--- null.
+-- JSON holds the rows' own values, unrounded, CSV the digits of them that can be measured. An
+-- absent value is an empty cell, in JSON null.
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
@@ -26,23 +25,21 @@ local text = require "llmprof.text"
 local tables = {}
 
 
-local function number_text(column, value, separator)
+local function number_text(column, value)
   value = value * (column.scale or 1)
   if value - value ~= 0 then return ("%g"):format(value) end -- as a query may give
   if column.exact then return ("%%.%df"):format(column.digits):format(value) end
-  return text.number(value, column.digits or 0, separator)
+  return text.number(value, column.digits or 0, ",")
 end
 
 
--- What a cell says: "" when absent.
-local function cell(column, row, separator)
+-- One cell as people see it in a table.
+function tables.cell(column, row)
   local value = row[column.key]
-  if value == nil then return separator and column.absent or "" end
+  if value == nil then return column.absent or "" end
   if type(value) == "string" then return value end
-  if column.type == "id" or column.type == "integer" and not separator then
-    if math.type(value) == "integer" then return ("%d"):format(value) end
-  end
-  return number_text(column, value, separator)
+  if column.type == "id" and math.type(value) == "integer" then return ("%d"):format(value) end
+  return number_text(column, value)
 end
 
 
@@ -68,13 +65,12 @@ end
 
 -- Cells are texts of a frame, of which llmprof.sheet makes rows.
 local function csv(columns, rows, options)
-  local get = options.keys == "key" and raw_cell or cell
   local made, list, pieces = {}, {}, {}
   for i, column in ipairs(columns) do
     local name, values = tostring(i), {}
-    for r, row in ipairs(rows) do values[r] = get(column, row) end
+    for r, row in ipairs(rows) do values[r] = raw_cell(column, row) end
     made[i] = { name = name, type = "string", values = values }
-    list[i] = { key = name, title = column[options.keys] }
+    list[i] = { key = name, title = column.key }
   end
   local opened = sheet.open(frames.new(#rows, made), list,
     { format = "csv", guard = options.safe })
@@ -83,23 +79,13 @@ local function csv(columns, rows, options)
 end
 
 
-local function json_value(column, row, raw)
-  local value = raw and raw_value(column, row)
-  if not raw then value = row[column.key] end
-  if value == nil then return json.null end
-  local whole = column.type == "integer" or column.type == "id"
-  if raw or whole or type(value) ~= "number" then return value end
-  return tonumber(number_text(column, value))
-end
-
-
-local function to_json(columns, rows, options)
-  local keys, list = {}, json.list {}
-  for i, column in ipairs(columns) do keys[i] = column[options.keys] end
+local function to_json(columns, rows)
+  local keys, list = lists.map(columns, "key"), json.list {}
   for r, row in ipairs(rows) do
     local object = {}
-    for i, column in ipairs(columns) do
-      object[keys[i]] = json_value(column, row, options.keys == "key")
+    for _, column in ipairs(columns) do
+      local value = raw_value(column, row)
+      object[column.key] = value == nil and json.null or value
     end
     list[r] = json.ordered(object, keys)
   end
@@ -116,7 +102,7 @@ local function cells(columns, rows)
   local list = {}
   for r, row in ipairs(rows) do
     local line = {}
-    for i, column in ipairs(columns) do line[i] = cell(column, row, ",") end
+    for i, column in ipairs(columns) do line[i] = tables.cell(column, row) end
     list[r] = line
   end
   return list
@@ -245,13 +231,8 @@ end
 local function lesser(columns, lines)
   local made = {}
   for i, column in ipairs(columns) do
-    made[i] = column.lesser or #lines > 0
-    for _, line in ipairs(column.lesser and {} or lines) do
-      if line[i] ~= "" then
-        made[i] = false
-        break
-      end
-    end
+    local function has_text(line) return line[i] ~= "" end
+    made[i] = column.lesser or #lines > 0 and not lists.any(lines, has_text)
   end
   return made
 end
@@ -395,10 +376,8 @@ end
 local function shown(columns, rows)
   local list = {}
   for _, column in ipairs(columns) do
-    local wanted = not column.optional and not column.data
-    for _, row in ipairs(column.optional and rows or {}) do
-      wanted = wanted or row[column.key] ~= nil
-    end
+    local function has_value(row) return row[column.key] ~= nil end
+    local wanted = not column.data and (not column.optional or lists.any(rows, has_value))
     if wanted then list[#list + 1] = column end
   end
   return list
@@ -461,31 +440,15 @@ function tables.format(name) return by_name[name] end
 
 -- ---- together ----
 
--- One cell as people see it in a table.
-function tables.cell(column, row) return cell(column, row, ",") end
-
-
--- Render rows in a format, by its name. options: keys ("key" or "title": what names the
--- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
--- (width of the terminal) and more (where to find columns that do not fit it), notes
--- ({ count }: footnotes that the document has, counted on), row (a function that gives the
--- attributes of a row's element in HTML), meaning (what a column means, a function that gives nil
--- where nothing is known).
+-- Render rows in a format, by its name. options: safe (no cell of CSV is a formula of a
+-- spreadsheet), columns (width of the terminal) and more (where to find columns that do not fit
+-- it), notes ({ count }: footnotes that the document has, counted on), row (a function that gives
+-- the attributes of a row's element in HTML), meaning (what a column means, a function that gives
+-- nil where nothing is known).
 function tables.render(name, columns, rows, options)
   local format = by_name[name]
-  options = options or {}
-  options.keys = options.keys or "key"
   if not format.programs then columns = shown(columns, rows) end
-  return format.render(columns, rows, options)
-end
-
-
-local function once(whole)
-  return function()
-    local piece = whole
-    whole = nil
-    return piece
-  end
+  return format.render(columns, rows, options or {})
 end
 
 
@@ -496,27 +459,20 @@ local function open_sheet(name, columns, frame, options)
 end
 
 
--- The rows of a frame of C as a table, with the titles of columns for programs, too: an
--- iterator over pieces of text. columns have no max, code, bar, absent, optional and data.
--- options: of render, and keep_invisible (CSV: characters without a shape stay as they are).
-function tables.pieces(name, columns, frame, options)
-  if not by_name[name].sheet then
-    return once(tables.render(name, columns, tables.rows(columns, frame), options))
-  end
-  return sheet.next, open_sheet(name, columns, frame, options)
-end
-
-
--- Print the same on standard output.
+-- Print the rows of a frame of C as a table on standard output, with the titles of columns for
+-- programs, too. columns have no max, code, bar, absent, optional and data. options: of render, and
+-- keep_invisible (CSV: characters without a shape stay as they are).
 function tables.print(name, columns, frame, options)
   local format = by_name[name]
-  if format.sheet and format.shown then
-    local made = open_sheet(name, columns, frame, options)
-    out.send(function(...) return sheet.send(made, ...) end)
+  if not format.sheet then
+    out.write(tables.render(name, columns, tables.rows(columns, frame), options))
     return
   end
-  for piece in tables.pieces(name, columns, frame, options) do
-    out.write(format.shown and out.trusted(piece) or piece)
+  local made = open_sheet(name, columns, frame, options)
+  if format.shown then
+    out.send(function(...) return sheet.send(made, ...) end)
+  else
+    for piece in sheet.next, made do out.write(piece) end
   end
 end
 

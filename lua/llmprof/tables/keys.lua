@@ -20,6 +20,16 @@ function keys.sorted(map)
 end
 
 
+-- The fields of several tables as a new one; of one name the last counts.
+function keys.merged(...)
+  local made = {}
+  for _, fields in ipairs { ... } do
+    for key, value in pairs(fields) do made[key] = value end
+  end
+  return made
+end
+
+
 -- What a tree of tables has at a path ("infer.batch"); nil where there is none.
 function keys.at(tree, path)
   for name in path:gmatch "[^.]+" do

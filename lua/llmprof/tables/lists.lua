@@ -58,10 +58,15 @@ end
 
 -- Is a value among the entries?
 function lists.has(list, value)
-  for _, entry in ipairs(list) do
-    if entry == value then return true end
-  end
-  return false
+  return lists.any(list, function(entry) return entry == value end)
+end
+
+
+-- The values of a list as keys, each true.
+function lists.set(list)
+  local made = {}
+  for _, value in ipairs(list) do made[value] = true end
+  return made
 end
 
 
@@ -78,14 +83,10 @@ end
 -- key: a field of the entries, or a function of one; an entry without it is in no list.
 function lists.grouped(list, key)
   local groups, by_key = {}, {}
+  local get = type(key) == "string" and field(key) or key
   for _, entry in ipairs(list) do
-    local own
-    if type(key) == "function" then own = key(entry) else own = entry[key] end
-    if own ~= nil and not by_key[own] then
-      by_key[own] = {}
-      groups[#groups + 1] = by_key[own]
-    end
-    if own ~= nil then table.insert(by_key[own], entry) end
+    local own = get(entry)
+    if own ~= nil then table.insert(lists.entry(groups, by_key, own, {}), entry) end
   end
   return groups, by_key
 end

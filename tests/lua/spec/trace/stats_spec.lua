@@ -48,9 +48,11 @@ end
 
 local function printed(export, name, options)
   local report = stats.report(export, name, options)
-  local text = {}
-  for piece in tables.pieces("csv", report.columns, report.rows, {}) do text[#text + 1] = piece end
-  return table.concat(text)
+  local path = os.tmpname()
+  assert(tables.save(path, "csv", report.columns, report.rows, {}))
+  local text = assert(fs.read(path))
+  os.remove(path)
+  return text
 end
 
 
