@@ -13,22 +13,15 @@ local names_cast = evidence.named { "loadwithcast", "b?float%d+_copy_kernel", "f
   "%f[%a]cast", "convert" }
 
 
-local function is_cast(kernel) return kernel.category == "copy/cast" and names_cast(kernel) end
-
-
--- Arithmetic in the type that they convert to, which a kernel that is fused does inside.
 local is_arithmetic = { elementwise = true, reduce = true }
 
-local function is_wide(kernel)
-  return is_arithmetic[kernel.category] and kernel.label:find "<fp[36][24]>" ~= nil
-    and not kernel.label:find "^softmax"
-end
 
-
--- The casts go, or what lies between them becomes one kernel with them.
+-- The casts go, or, with arithmetic in the type that they convert to between them, become one
+-- kernel with it.
 local function changes_of(results, stage, casts, scores)
   local wide = evidence.kernels(results, stage, function(kernel)
-    return is_wide(kernel) and not scores[kernel.id]
+    return is_arithmetic[kernel.category] and kernel.label:find "<fp[36][24]>"
+      and not kernel.label:find "^softmax" and not scores[kernel.id]
   end)
   if wide.calls == 0 then return evidence.change("remove(%s)", stage, casts.list), casts.ids end
   return evidence.change("fuse(%s)", stage, lists.joined(casts.list, wide.list)),
@@ -39,7 +32,7 @@ end
 function rule.examine_stage(results, stage, report)
   local scores = attention_unfused.kernels_of(results, stage)
   local casts = evidence.kernels(results, stage, function(kernel)
-    return is_cast(kernel) and not scores[kernel.id]
+    return kernel.category == "copy/cast" and names_cast(kernel) and not scores[kernel.id]
   end)
   local by_launches = evidence.is_held_up(results, stage) and not evidence.replays_graphs(stage)
   if casts.calls > 0 and (casts.share >= WORTH

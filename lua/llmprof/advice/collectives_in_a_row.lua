@@ -14,9 +14,6 @@ local SHORT_NS = 20000
 local WORTH = 0.05
 
 
-local function is_collective(kernel) return kernel.category == "communication" end
-
-
 -- Where graphs are replayed, their launching takes as much less as they have fewer kernels.
 local function changes_of(stage, group, in_row)
   local list = evidence.change("fuse(%s)", stage, group.list)
@@ -38,7 +35,7 @@ function rule.examine_stage(results, stage, report)
   if made.p50_ns > SHORT_NS or ns < WORTH * stage.wall.mean_ns then
     return ("collectives in a row take %s each"):format(evidence.time(made.p50_ns))
   end
-  local group = evidence.kernels(results, stage, is_collective)
+  local group = evidence.kernels(results, stage, evidence.is_collective)
   report.finding {
     stage = stage.name,
     title = ("%s divides what its ranks exchange into %s collectives in a row"):format(stage.name,

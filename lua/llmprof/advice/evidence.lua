@@ -245,15 +245,13 @@ end
 
 -- ---- kernels ----
 
-local function found_in(name, patterns)
-  return lists.any(patterns, function(pattern) return name:find(pattern) end)
-end
-
-
 -- A function that tells kernels with one of these Lua patterns in their
 -- lower-case name.
 function evidence.named(patterns)
-  return function(kernel) return found_in(kernel.name:lower(), patterns) end
+  return function(kernel)
+    local name = kernel.name:lower()
+    return lists.any(patterns, function(pattern) return name:find(pattern) end)
+  end
 end
 
 
@@ -288,6 +286,9 @@ end
 function evidence.is_attention(kernel) return kernel.category == "attention" end
 
 
+function evidence.is_collective(kernel) return kernel.category == "communication" end
+
+
 -- Dimensions of the decoder as Hugging Face config.json names them: { layers,
 -- dense, routed, active, shared }; nil when the number of layers is not known.
 function evidence.decoder_of(results)
@@ -319,36 +320,19 @@ function evidence.shortness(kernel)
 end
 
 
-local function is_in(kernel, stage)
-  if stage.parent then return kernel.stage == stage.parent and kernel.part == stage.name end
-  return kernel.stage == stage.name
-end
-
-
 -- By list of kernels, those of each stage: rule after rule asks for them.
 local by_stage = setmetatable({}, { __mode = "k" })
 
 -- The kernels of a stage, in the order of the results.
 function evidence.kernels_of(results, stage)
-  local of = by_stage[results.kernels]
-  if not of or of.count ~= #results.kernels then
-    of = { count = #results.kernels }
-    by_stage[results.kernels] = of
-  end
-  local list = of[stage]
-  if not list then
-    list = {}
-    for _, kernel in ipairs(results.kernels) do
-      if is_in(kernel, stage) then list[#list + 1] = kernel end
-    end
-    of[stage] = list
-  end
-  return list
+  local of = by_stage[results.kernels] or {}
+  by_stage[results.kernels] = of
+  of[stage] = of[stage] or lists.filtered(results.kernels, function(kernel)
+    if stage.parent then return kernel.stage == stage.parent and kernel.part == stage.name end
+    return kernel.stage == stage.name
+  end)
+  return of[stage]
 end
-
-
--- The part of a kernel that is wanted, 0 to 1.
-local function weight_of(said) return said == true and 1 or said or 0 end
 
 
 -- The kernels of a stage for which wanted is true, or a part from 0 to 1, with
@@ -357,7 +341,8 @@ local function weight_of(said) return said == true and 1 or said or 0 end
 function evidence.kernels(results, stage, wanted)
   local group = { list = {}, ids = {}, calls = 0, ns = 0 }
   for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
-    local weight = weight_of(wanted(kernel))
+    local said = wanted(kernel)
+    local weight = said == true and 1 or said or 0
     if weight > 0 then
       table.insert(group.list, kernel)
       table.insert(group.ids, kernel.id)
@@ -477,12 +462,6 @@ end
 
 -- ---- rules about kernels that are alike ----
 
--- What each of them gives back in an instance, together.
-local function saved_by(group, stage, saved)
-  return lists.sum(group.list, function(kernel) return saved(kernel) / stage.wall.count end)
-end
-
-
 -- Report the kernels that a rule wants, in each stage where they take `worth` of the GPU time or
 -- more, and say what they take at most. given: wanted, worth; title (a format of the stage's name,
 -- or a function of the stage and the group); note(group, stage) (a format and its values), source
@@ -497,14 +476,14 @@ function evidence.examine_kernels(results, report, given)
     local group = evidence.kernels(results, stage, given.wanted)
     most = math.max(most, group.share)
     if group.share >= given.worth and not (given.skips and given.skips(stage)) then
-      local title = given.title
+      local title, saved = given.title, given.saved and lists.sum(group.list, given.saved)
       report.finding {
         stage = stage.name,
         title = type(title) == "function" and title(stage, group) or title:format(stage.name),
         evidence = lists.joined({ evidence.note(source, given.note(group, stage)) },
           evidence.largest(group, stage, given.why, given.is_of_timeline)),
         try = given.try,
-        changes = given.saved and evidence.faster(stage, group, saved_by(group, stage, given.saved))
+        changes = saved and evidence.faster(stage, group, saved / stage.wall.count)
           or given.change and evidence.change(given.change, stage, group.list) or nil,
         assumption = given.assumption,
         kernels = group.ids,

@@ -13,12 +13,6 @@ local NETWORKS = 4
 local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
 
 
--- Products of one step that the experts of every layer make, in a loop, for one token.
-local function per_step_of(experts)
-  return PER_EXPERT * experts.active * (experts.layers - experts.dense)
-end
-
-
 -- How many experts a step runs: each has an activation, as has each dense and each shared
 -- network; at least those of one token. More tokens choose more of them.
 local function runs_of(stage, experts, activations)
@@ -29,18 +23,13 @@ local function runs_of(stage, experts, activations)
 end
 
 
--- Operations of an expert: all that runs from one to the next, where that is known, else its
--- matmuls.
-local function operations_of(results, experts)
-  local networks = results.layers and results.layers.networks
-  return networks and networks.count >= experts.active and networks.operations or PER_EXPERT
-end
-
-
 local function found(results, stage, experts, products)
   local layers = experts.layers - experts.dense
   local runs = runs_of(stage, experts, evidence.kernels(results, stage, is_activation))
   local waits, calls = evidence.waits_within_steps(stage)
+  local networks = results.layers and results.layers.networks
+  local operations = networks and networks.count >= experts.active and networks.operations
+    or PER_EXPERT
   return {
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
@@ -49,7 +38,7 @@ local function found(results, stage, experts, products)
         evidence.count(products.calls / stage.steps)),
       evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
         "%s experts run per step in %d layers, %s operations each",
-        evidence.count(runs), layers, evidence.count(operations_of(results, experts))),
+        evidence.count(runs), layers, evidence.count(operations)),
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
@@ -71,7 +60,7 @@ local function examine_stage(results, stage, experts, report)
     return ("experts are grouped: %s of %s matmuls per step"):format(
       evidence.count(grouped.calls / stage.steps), evidence.count(products.calls / stage.steps))
   end
-  local per_step = per_step_of(experts)
+  local per_step = PER_EXPERT * experts.active * (experts.layers - experts.dense) -- of one token
   if not experts.seen and (per_step <= 0 or products.calls < per_step * stage.steps) then
     return ("%s matmuls per step are fewer than %d, which a loop over experts would make"):format(
       evidence.count(products.calls / stage.steps), per_step)

@@ -22,9 +22,7 @@ end
 -- stays: the blocks that run them are on SMs that others could have.
 local function changes_of(results, stage, own)
   local sms = results.hardware and results.hardware.sm_count
-  local group = evidence.kernels(results, stage, function(kernel)
-    return kernel.category == "communication"
-  end)
+  local group = evidence.kernels(results, stage, evidence.is_collective)
   local kept = own.blocks and sms and math.min(own.blocks / sms, 1) or 0
   return evidence.faster(stage, group, own.alone_ns * (1 - kept)), group.ids
 end

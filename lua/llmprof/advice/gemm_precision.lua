@@ -1,6 +1,7 @@
 -- Matmuls that do not use the tensor cores, or use them in tf32: by kernel names, and by counters
 -- whatever the name is. 16-bit matmuls by kernels for odd dimensions.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "gemm_precision", own_code = true }
 
@@ -42,17 +43,13 @@ local function kind_of(kernel)
 end
 
 
-local function is_slow(kernel) return evidence.is_product(kernel) and kind_of(kernel) ~= nil end
-
-
 local function changes_of(stage, kernels)
   local by_left, list = { [OF_TF32] = {}, [OF_FP32] = {} }, {}
   for _, kernel in ipairs(kernels) do
     table.insert(by_left[kind_of(kernel) == FP32 and OF_FP32 or OF_TF32], kernel)
   end
   for _, left in ipairs { OF_FP32, OF_TF32 } do
-    local own = evidence.change(("scale(%%s, %g)"):format(left), stage, by_left[left])
-    table.move(own, 1, #own, #list + 1, list)
+    lists.add(list, evidence.change(("scale(%%s, %g)"):format(left), stage, by_left[left]))
   end
   return list
 end
@@ -78,7 +75,9 @@ end
 
 function rule.examine_stage(results, stage, report)
   report_odd(results, stage, report)
-  local slow = evidence.kernels(results, stage, is_slow)
+  local slow = evidence.kernels(results, stage, function(kernel)
+    return evidence.is_product(kernel) and kind_of(kernel) ~= nil
+  end)
   if slow.share >= WORTH then
     local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",
       evidence.percent(slow.share)) }

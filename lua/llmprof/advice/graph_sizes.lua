@@ -1,17 +1,11 @@
 -- Decode steps of a serving engine that no CUDA graph replays, or one of a larger batch.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "graph_sizes", of_ranks = true }
 
 -- From these shares of the decode steps on.
 local EAGER, PADDED = 0.05, 0.2
-
-
-local function joined(numbers)
-  table.sort(numbers)
-  for i, number in ipairs(numbers) do numbers[i] = ("%d"):format(number) end
-  return table.concat(numbers, ", ")
-end
 
 
 -- Most of decode's steps and of its norms' launches, where these tell of one batch.
@@ -82,7 +76,8 @@ local function report_eager(made, engine, report)
       or "some batches of decode lie outside the captured CUDA graphs",
     evidence = { evidence.note(evidence.TIMELINE, "%s of %s decode steps launch their kernels one "
       .. "by one%s", evidence.count(made.eager), evidence.count(made.all),
-      #made.eager_batches > 0 and ": batches " .. joined(made.eager_batches) or "") },
+      #made.eager_batches > 0
+        and ": batches " .. table.concat(lists.sort(made.eager_batches), ", ") or "") },
     try = all and ("leave out what makes %s run eagerly (--enforce-eager, --disable-cuda-graph), "
       .. "or find in its log why it fell back"):format(engine)
       or "capture graphs up to the batches that are served (vLLM: cudagraph_capture_sizes, "

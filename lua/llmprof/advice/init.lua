@@ -525,27 +525,22 @@ local function ask(rule, results, into, replay)
 end
 
 
--- What a rule finds in code that is the engine's is a reason, and no finding.
-local function excuse(list, engine, into)
-  for _, finding in ipairs(list) do
-    into.silent[#into.silent + 1] = { rule = finding.rule, stage = finding.stage,
-      why = ("%s, but that is the code of %s"):format(finding.title, engine) }
-  end
-end
-
-
 -- Stands for a replay where there is none.
 local function not_replayed() return nil, "there is no trace to replay" end
 
 
--- Apply one rule; its findings, abstentions and reasons go to the lists.
+-- Apply one rule; its findings, abstentions and reasons go to the lists. What it finds in code
+-- that is the engine's is a reason, and no finding.
 local function apply(rule, results, into, replay)
   local engine = rule.own_code and evidence.engine(results)
   if not engine then return ask(rule, results, into, replay) end
   local found = {}
   ask(rule, results, { findings = found, abstained = into.abstained, silent = into.silent },
     not_replayed)
-  excuse(found, engine, into)
+  for _, finding in ipairs(found) do
+    into.silent[#into.silent + 1] = { rule = finding.rule, stage = finding.stage,
+      why = ("%s, but that is the code of %s"):format(finding.title, engine) }
+  end
 end
 
 

@@ -22,20 +22,6 @@ local function is_of_layers(results, stage, kernel)
 end
 
 
-local function is_move(results, stage, kernel)
-  return kernel.category == "copy/cast" and not casts(kernel)
-    and (moves(kernel) or is_of_layers(results, stage, kernel))
-end
-
-
--- Copies within the memory of a GPU, per instance of the stage: { calls, ns, bytes (or nil) }.
-local function copies_of(results, stage)
-  return evidence.copies(results, stage, function(row)
-    return row.direction == "device to device"
-  end)
-end
-
-
 local function notes_of(group, copies, stage)
   local notes = {}
   if group.calls > 0 then
@@ -77,9 +63,13 @@ end
 
 
 function rule.examine_stage(results, stage, report)
-  local cache, copies = cat_cache.kernels_of(results, stage), copies_of(results, stage)
+  local cache = cat_cache.kernels_of(results, stage)
+  local copies = evidence.copies(results, stage, function(row)
+    return row.direction == "device to device"
+  end)
   local group = evidence.kernels(results, stage, function(kernel)
-    return is_move(results, stage, kernel) and not cache[kernel.id]
+    return kernel.category == "copy/cast" and not casts(kernel) and not cache[kernel.id]
+      and (moves(kernel) or is_of_layers(results, stage, kernel))
   end)
   local all = { ns = group.ns + copies.ns, calls = group.calls + copies.calls }
   local share = evidence.part(all.ns, stage.gpu_time_ns)

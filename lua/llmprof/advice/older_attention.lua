@@ -8,13 +8,6 @@ local rule = { name = "older_attention" }
 local WORTH = 0.05
 
 
-local function capability_of(results)
-  local device = results.environment and results.environment.devices
-    and results.environment.devices[1]
-  return device and tonumber(device.compute_capability)
-end
-
-
 -- FlashAttention 2 and PyTorch's memory-efficient attention use nothing of what Hopper and
 -- Blackwell added. What newer kernels take of their time, about: FlashAttention 3's authors say 1.5
 -- to 2 times as fast; memory-efficient attention was replaced in one program on an H200.
@@ -44,7 +37,8 @@ end
 
 
 function rule.examine_stage(results, stage, report)
-  local capability = capability_of(results)
+  local device = (results.environment.devices or {})[1]
+  local capability = device and tonumber(device.compute_capability)
   if not capability then return report.abstain "the trace does not say which GPU it is" end
   if capability < 9 then return "the GPU is older than such kernels" end
   local group = evidence.kernels(results, stage, function(kernel) return older(kernel) ~= nil end)

@@ -13,11 +13,6 @@ local WORTH = 0.05
 local TIMES, LONG_NS = 10, 100e6
 
 
-local function used_of(instances)
-  return lists.filtered(instances or {}, function(instance) return instance.used end)
-end
-
-
 local function add(made, instance, median)
   made.count = made.count + 1
   made.excess_ns = made.excess_ns + instance.wall_ns - median
@@ -31,7 +26,7 @@ end
 -- (that these are of), median_ns, total_ns (of all), excess_ns (beyond the median), idle_ns (of the
 -- GPU in them; nil where one's is not known), min_ns, max_ns }, nil without.
 function rule.of(stage)
-  local used, lengths, ranks = used_of(stage.instances), {}, {}
+  local used, lengths, ranks = lists.filtered(stage.instances or {}, "used"), {}, {}
   local made = { count = 0, of = #used, ranks = 0, total_ns = 0, excess_ns = 0, idle_ns = 0,
     min_ns = math.huge, max_ns = 0 }
   for i, instance in ipairs(used) do

@@ -19,13 +19,10 @@ local fusible = { elementwise = true, reduce = true }
 rule.is_fused = evidence.named { "%f[%a]fused", "_and_mul", "act_and" }
 
 
-local function is_small(kernel)
-  return fusible[kernel.category] and not rule.is_fused(kernel) and evidence.shortness(kernel)
-end
-
-
 function rule.examine_stage(results, stage, report)
-  local small = evidence.kernels(results, stage, is_small)
+  local small = evidence.kernels(results, stage, function(kernel)
+    return fusible[kernel.category] and not rule.is_fused(kernel) and evidence.shortness(kernel)
+  end)
   if small.calls < FEWEST or small.calls < WORTH * stage.kernels
     or small.share < OF_TIME and not evidence.is_held_up(results, stage) then
     return ("%s of %s kernels are short, elementwise or reduce, and not fused: %s of the GPU time")

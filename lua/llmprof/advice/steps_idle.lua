@@ -20,14 +20,6 @@ local function mostly(group)
 end
 
 
--- The rank that waits least: where it waits, all do.
-local function least_idle(group)
-  return (lists.largest(group.ranks, function(own)
-    return own.interval_ns and own.idle_ns and -own.idle_ns
-  end))
-end
-
-
 -- The thread of a rank that did most while its GPU waited for decode steps, in words; nil
 -- where none was seen.
 local function thread_of(record, rank)
@@ -48,7 +40,9 @@ function rule.examine(results, report)
   local record, said = evidence.steps_of_engine(results, report)
   if not record then return said end
   local group = lists.find(record.stages or {}, "phase", "decode")
-  local own = group and least_idle(group)
+  local own = group and lists.largest(group.ranks, function(rank) -- where this waits, all do
+    return rank.interval_ns and rank.idle_ns and -rank.idle_ns
+  end)
   if not own then return "there are no decode steps" end
   if own.idle_ns < WORTH * own.interval_ns then
     return ("the GPU waits %s between decode steps"):format(evidence.time(own.idle_ns))

@@ -2,6 +2,7 @@
 -- each layer. What follows a wait, and how often it comes in a step, tell which. Where no steps are
 -- known, it waits again and again between launches.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
 local rule = { name = "sync_per_token", own_code = true }
@@ -28,11 +29,6 @@ local EXPERTS = "leave the counts of each expert's tokens on the GPU: a grouped 
   .. "there (%sa fused MoE kernel), a loop over experts has to wait for them"
 
 
-local function token_remedy(results)
-  return TOKEN .. evidence.remedy(results, "; no .item(), .cpu() or print in the loop", "")
-end
-
-
 local function remedy_within(results, experts)
   if experts then return EXPERTS:format(evidence.remedy(results, "torch._grouped_mm, ", "")) end
   return evidence.remedy(results, "no .item(), .tolist() or .nonzero() inside the layers: ", "")
@@ -53,22 +49,15 @@ local function a_step(results, stage, calls)
 end
 
 
-local function note_of(results, stage, group)
-  local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
-  return evidence.note(evidence.TIMELINE, "%s%s, %s in them: %s",
-    evidence.things(group.calls, "waiting call"),
-    each ~= "0" and (", %s a step"):format(each) or "", evidence.time(group.ns), in_words(group))
-end
-
-
--- A part of the waits, with a note for each group.
+-- A part of the waits, with a note for each of the first groups.
 local function part_of(results, stage, groups)
-  local part = { calls = 0, notes = {} }
-  for _, group in ipairs(groups) do
-    part.calls = part.calls + group.calls
-    if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(results, stage, group) end
-  end
-  return part
+  return { calls = lists.sum(groups, "calls"), notes = lists.map(lists.first(groups, 3),
+    function(group)
+      local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
+      return evidence.note(evidence.TIMELINE, "%s%s, %s in them: %s",
+        evidence.things(group.calls, "waiting call"), each ~= "0"
+          and (", %s a step"):format(each) or "", evidence.time(group.ns), in_words(group))
+    end) }
 end
 
 
@@ -101,27 +90,18 @@ local function report_part(stage, part, which, words, report, more)
 end
 
 
--- Copies from pageable memory, of an instance: each is waited for, and is another rule's.
-local function sent_pageable(results, stage)
-  return evidence.copies(results, stage, function(row)
+-- Waits inside a step and those at its end, each a list of groups; and the calls of others that
+-- mostly return while what was launched last goes on: the GPU has work then. Copies from pageable
+-- memory, each of which is waited for, are another rule's.
+local function split(results, stage)
+  local within, ending, ahead = {}, {}, 0
+  local sent = evidence.copies(results, stage, function(row)
     return row.pageable and row.direction == "host to device"
   end).calls
-end
-
-
--- Waits that mostly return while what was launched last goes on: for a step before, say. The GPU
--- has work then.
-local function is_ahead(group) return (group.ahead or 0) > group.calls / 2 end
-
-
--- Waits inside a step and those at its end, each a list of groups; and the calls of others.
-local function split(results, stage)
-  local within, ending, sent, ahead = {}, {}, sent_pageable(results, stage), 0
   for _, group in ipairs(stage.waits or {}) do
-    local of_copies = group.before == "copy" and group.calls <= sent
-    if is_ahead(group) then
+    if (group.ahead or 0) > group.calls / 2 then
       ahead = ahead + group.calls
-    elseif of_copies then
+    elseif group.before == "copy" and group.calls <= sent then
       sent = sent - group.calls
     else
       table.insert(a_step(results, stage, group.calls) >= WITHIN and within or ending, group)
@@ -160,7 +140,8 @@ local function examine_stage(results, stage, report)
       report, copies_within(stage, within))
   end
   if last.calls >= PER_STEP * stage.steps then
-    report_part(stage, last, both and "last", { try = token_remedy(results),
+    report_part(stage, last, both and "last", {
+      try = TOKEN .. evidence.remedy(results, "; no .item(), .cpu() or print in the loop", ""),
       title = ("%s waits for the GPU at every token"):format(stage.name) }, report)
   end
   return "what the waits are for is not known"

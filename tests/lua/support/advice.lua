@@ -47,7 +47,7 @@ end
 
 -- Results with these parts, else of a program in PyTorch without any stage or kernel.
 function support.results(given)
-  return with({ stages = {}, kernels = {}, missing = {},
+  return with({ stages = {}, kernels = {}, missing = {}, environment = {},
     framework = { name = "pytorch", title = "PyTorch" } }, given)
 end
 
