@@ -249,9 +249,6 @@ local function is_empty(row)
 end
 
 
-local function ratio(above, below) return above and below and below > 0 and above / below or nil end
-
-
 -- What the shapes of a kernel say together, each as often as it ran: amounts are
 -- weighted by calls, percentages by the time that these take on the timeline.
 local function together(rows)
@@ -272,7 +269,8 @@ local function together(rows)
   for _, entry in ipairs(AMOUNTS) do
     if sums[entry[1] .. "_weight"] == sums.calls then made[entry[1]] = weighted(sums, entry[1]) end
   end
-  made.intensity = ratio(made.flop_per_launch, made.dram_bytes_per_launch)
+  local flop, bytes = made.flop_per_launch, made.dram_bytes_per_launch
+  made.intensity = flop and bytes and bytes > 0 and flop / bytes or nil
   return made
 end
 
@@ -317,14 +315,6 @@ local function on_device(candidates, device, devices)
 end
 
 
-local function devices_of(list)
-  local devices = {}
-  for _, kernel in ipairs(list) do devices[kernel.device or false] = true end
-  devices[false] = nil
-  return devices
-end
-
-
 local function classes_of(chosen) return lists.map(chosen, "class") end
 
 
@@ -359,13 +349,6 @@ local function as_one(launches, chosen)
 end
 
 
-local function percents(summary)
-  local made = {}
-  for _, field in ipairs(ncu.throughputs) do made[field] = summary[field .. "_percent"] end
-  return made
-end
-
-
 -- An instruction that is issued is no reason to wait, though its cycle is one of the sum.
 local ISSUED = "selected"
 
@@ -391,9 +374,10 @@ end
 
 -- ncu.bound of means.
 local function add_bound(summary)
-  local timed = summary.measured_ns or summary.timeline_ns or summary.total_ns
-  local class, reason, numbers = ncu.bound { throughput = percents(summary),
-    waves = summary.waves, bytes = timed and { dram = summary.dram_bytes_per_launch,
+  local timed, percents = summary.measured_ns or summary.timeline_ns or summary.total_ns, {}
+  for _, field in ipairs(ncu.throughputs) do percents[field] = summary[field .. "_percent"] end
+  local class, reason, numbers = ncu.bound { throughput = percents, waves = summary.waves,
+    bytes = timed and { dram = summary.dram_bytes_per_launch,
       l2 = summary.l2_bytes_per_launch } }
   summary.bound, summary.bound_reason = class, reason
   summary.bound_percent = class ~= "unknown" and numbers.percent or nil
@@ -473,10 +457,6 @@ local function coverage_of(list)
 end
 
 
--- A unit that is used for this part of its peak limits a kernel.
-counters.BUSY = ncu.LOW / 100
-
-
 -- What the GPUs of a trace can do at most, for llmprof.nvidia.ncu.launches. cfg: the
 -- configuration's hardware table; without it results that were made with one, if there are.
 function counters.limits(devices, cfg, results)
@@ -525,7 +505,10 @@ function counters.join(list, launches, found, trace)
   local classes, count = of_kernels(launches)
   local same, same_count = same_launches(launches, trace, found)
   local index, used, with = by_name(classes, stage_of, plain_of, same), {}, 0
-  local devices = devices_of(list)
+  local devices = {}
+  for _, kernel in ipairs(list) do
+    if kernel.device then devices[kernel.device] = true end
+  end
   for _, kernel in ipairs(next(index) and list or {}) do
     local candidates = on_device(index[plain_of(kernel.name)], kernel.device, devices)
     local chosen, confidence

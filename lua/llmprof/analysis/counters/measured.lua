@@ -32,14 +32,6 @@ local function short_name(name)
 end
 
 
--- gpu__time_duration by row; ns.
-local function times_of(launches)
-  local times = launches:values "duration_ns"
-  for i, time in ipairs(times) do times[i] = math.floor(time + 0.5) end
-  return times
-end
-
-
 -- Classes by kernel, stage and device, in order of appearance.
 local function grouped(launches, stage_of)
   local order, by_key = {}, {}
@@ -55,14 +47,6 @@ local function grouped(launches, stage_of)
 end
 
 
--- Static and dynamic shared memory per block in bytes, as a timeline has it; nil where
--- the file does not say.
-local function shared_of(launches, row)
-  local static, dynamic = launches:get(row, "shared.static"), launches:get(row, "shared.dynamic")
-  return static and dynamic and math.tointeger(static + dynamic)
-end
-
-
 -- Distinct grids and blocks of classes with calls and times, the largest first.
 local function shapes_of(launches, classes, times)
   local list, by_key = {}, {}
@@ -72,9 +56,12 @@ local function shapes_of(launches, classes, times)
     local shape = by_key[key]
     if not shape then
       local registers = launches:get(first, "registers")
+      local static, dynamic = launches:get(first, "shared.static"),
+        launches:get(first, "shared.dynamic")
       shape = { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
         registers = registers and math.tointeger(registers),
-        shared_bytes = shared_of(launches, first), calls = 0, total_ns = 0 }
+        shared_bytes = static and dynamic and math.tointeger(static + dynamic),
+        calls = 0, total_ns = 0 }
       by_key[key], list[#list + 1] = shape, shape
     end
     shape.calls = shape.calls + #class.rows
@@ -100,7 +87,8 @@ end
 -- of these launches.
 function measured.kernels(launches, found)
   local list, timed = {}, launches:where_known "duration"
-  local times = times_of(timed)
+  local times = timed:values "duration_ns"
+  for row, time in ipairs(times) do times[row] = math.floor(time + 0.5) end
   for i, group in ipairs(grouped(timed, counters.stage_finder(found))) do
     list[i] = record(timed, group, times)
   end

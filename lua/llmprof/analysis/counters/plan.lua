@@ -65,15 +65,13 @@ function counter_plan.ways(declared, cfg, tokens, repeats_needed)
     { ["infer.repeats"] = repeats_needed })
   local runs = product(left)
   local warmups, befores = changed(declared, cfg, before, 0)
-  local changes = table.move(warmups, 1, #warmups, #repeats + 1, repeats)
+  local changes = lists.add(repeats, warmups)
   local ways = { { changes = {}, runs = product(counts), warmups = sum(befores), steps = 1 } }
   if #changes > 0 then ways[2] = { changes = changes, runs = runs, warmups = 0, steps = 1 } end
   local fewer = tokens and declared[TOKENS] and tokens // 2 or 0
   while fewer >= FEWEST_TOKENS do
-    local all = table.move(changes, 1, #changes, 1, {})
-    all[#all + 1] = { key = TOKENS, from = tokens, to = fewer }
-    ways[#ways + 1] = { changes = all, runs = runs, warmups = 0,
-      steps = (fewer - 1) / (tokens - 1) }
+    ways[#ways + 1] = { runs = runs, warmups = 0, steps = (fewer - 1) / (tokens - 1),
+      changes = lists.joined(changes, { { key = TOKENS, from = tokens, to = fewer } }) }
     fewer = fewer // 2
   end
   return ways
@@ -214,12 +212,6 @@ local function targets_of(chosen, base)
 end
 
 
-local function configuration(shape)
-  return ("%d,%d,%d/%d,%d,%d/%s"):format(shape.grid[1], shape.grid[2], shape.grid[3],
-    shape.block[1], shape.block[2], shape.block[3], shape.shared_bytes)
-end
-
-
 -- Is a shape one of a single step, as where the cache grows: one that not every other
 -- step has, or one of many that share the calls. steps: of all instances; each: of one.
 local function is_of_a_step(shape, kernel, steps, each)
@@ -249,7 +241,8 @@ local function count_launches(by_name, all, given, way)
   for _, kernel in ipairs(all) do
     local target = given.wanted[kernel.stage] and by_name[name_of(kernel, given.base)]
     for _, shape in ipairs(target and shapes_in(kernel, way, given) or {}) do
-      local key = configuration(shape)
+      local key = ("%s/%s/%s"):format(table.concat(shape.grid, ","),
+        table.concat(shape.block, ","), shape.shared_bytes)
       local calls = math.max(1, shape.calls * way.runs // given.whole.runs)
       target.calls[key] = (target.calls[key] or 0) + calls
     end
@@ -260,12 +253,6 @@ local function count_launches(by_name, all, given, way)
       target.launches = target.launches + math.min(given.per_shape, calls)
     end
   end
-end
-
-
--- Those with the most GPU time per launch to measure come first.
-local function sort_by_worth(targets)
-  lists.sort(targets, function(one) return -one.total_ns / one.launches end, "name")
 end
 
 
@@ -285,15 +272,7 @@ local function take(fitting, target, cost)
   fitting.names[#fitting.names + 1] = target.name
   fitting.wanted[target.name] = target.launches
   fitting.room = fitting.room + pages.filter_room(target.name)
-  table.move(target.kernels, 1, #target.kernels, #fitting.kernels + 1, fitting.kernels)
-end
-
-
-local function drop(fitting, target, cost, why)
-  for _, kernel in ipairs(target.kernels) do
-    table.insert(fitting.dropped, { kernel = kernel.id, launches = target.launches,
-      seconds = cost, why = why ~= "" and why or nil })
-  end
+  lists.add(fitting.kernels, target.kernels)
 end
 
 
@@ -306,7 +285,11 @@ local function fit(targets, cfg, budget, pass_s)
     local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns, pass_s,
       cfg.counters and cfg.counters.set).seconds
     local why = refusal(fitting, target, cost, budget)
-    if why then drop(fitting, target, cost, why) else take(fitting, target, cost) end
+    if not why then take(fitting, target, cost) end
+    for _, kernel in ipairs(why and target.kernels or {}) do
+      table.insert(fitting.dropped, { kernel = kernel.id, launches = target.launches,
+        seconds = cost, why = why ~= "" and why or nil })
+    end
   end
   return fitting
 end
@@ -365,15 +348,6 @@ local function instances_of(wanted, found)
 end
 
 
--- The first repeat that counts.
-local function first_used(found)
-  for _, instance in ipairs(found.instances) do
-    if instance.used and instance.rep then return instance.rep end
-  end
-  return 1
-end
-
-
 -- Does a range of ncu.nvtx_include name a stage: as recipes or as ncu write it, or
 -- by how it begins, "decode*"?
 function counter_plan.names_stage(range, name, found)
@@ -403,34 +377,23 @@ function counter_plan.focus(include, found)
 end
 
 
-local function both(set, other)
-  local list = {}
-  for name in pairs(set) do list[name] = other[name] end
-  return list
-end
-
-
 -- Second: which of the ranges. given: all (kernels), repeats (that the workload has), where
 -- the stage with the most time is to come first.
 local function filters_in(wanted, found, cfg, given)
   local include = cfg.ncu.nvtx_include
   local focus = counter_plan.focus(include, found)
   if include and not focus then return include, nil end
-  if focus then wanted = both(wanted, focus) end
+  if focus then
+    for name in pairs(wanted) do wanted[name] = focus[name] end
+  end
   local order = given and counter_plan.range_order(wanted, found, given.all)
-  local first = given and (given.shortened and 1 or first_used(found)) or 1
+  local used = lists.find(found.instances, "used", true)
+  local first = given and not given.shortened and used and used.rep or 1
   if order and first < given.repeats then
     return ranges_of(wanted, found), counter_plan.used_instances(order, first)
   end
   return ranges_of(wanted, found), not (given and given.shortened) and instances_of(wanted, found)
     or nil
-end
-
-
--- For whole ranges: every stage's, whatever kernels it has.
-local function range_plan(found, cfg)
-  local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
-  return { ranges = ranges, instances = instances, dropped = {}, changes = {} }
 end
 
 
@@ -462,22 +425,17 @@ local function stepped_share(all, steps)
 end
 
 
--- Seconds before and between the measured launches.
-local function overhead(way, given)
-  local room = given.room
-  if not room then return 0 end
-  return room.start_s + room.launch_s * counter_plan.launches(way, given.whole,
-    { launches = room.launches, stepped = given.stepped })
-end
-
-
 -- What of the targets fits into a way of the workload.
 local function fit_way(targets, by_name, all, given, way)
   count_launches(by_name, all, given, way)
-  sort_by_worth(targets)
-  local besides = overhead(way, given)
-  local fitting = fit(targets, given.cfg, given.cfg.ncu.budget_s - besides,
-    given.room and given.room.pass_s)
+  -- those with the most GPU time per launch to measure come first
+  lists.sort(targets, function(one) return -one.total_ns / one.launches end, "name")
+  local room, besides = given.room, 0 -- seconds before and between the measured launches
+  if room then
+    besides = room.start_s + room.launch_s * counter_plan.launches(way, given.whole,
+      { launches = room.launches, stepped = given.stepped })
+  end
+  local fitting = fit(targets, given.cfg, given.cfg.ncu.budget_s - besides, room and room.pass_s)
   fitting.way, fitting.overhead, fitting.covered = way, besides, 0
   for _, kernel in ipairs(fitting.kernels) do
     for _, shape in ipairs(shapes_in(kernel, way, given)) do
@@ -531,7 +489,10 @@ end
 -- analysis.counters.shorten), tokens, launches, pass_s, launch_s, start_s }; nil for a run that
 -- was made before, of which only the passes count.
 function counter_plan.make(chosen, all, found, cfg, room)
-  if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
+  if ncu.measures_ranges(cfg.ncu) then -- those of every stage, whatever kernels it has
+    local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
+    return { ranges = ranges, instances = instances, dropped = {}, changes = {} }
+  end
   local base = name_base(cfg.ncu.kernel_name_base, chosen)
   local best = best_fit(chosen, all, found, cfg, room, base)
   local ranges, instances = filters_in(stages_of(best.kernels), found, cfg, room

@@ -64,13 +64,6 @@ end
 
 -- ---- a stage ----
 
-local function used_of(found, name)
-  return lists.filtered(found.instances, function(instance)
-    return instance.used and instance.stage == name
-  end)
-end
-
-
 -- Mean share of one value over the instances on all GPUs, where samples cover them.
 local function share(sums, name, whole)
   local sum = sums[name]
@@ -145,7 +138,10 @@ function sampled.add(results, trace, found, kernels)
   if #frame == 0 then return end
   local given = { gpus = by_device(frame, trace:devices()), kernels = kernels }
   for _, stage in ipairs(#given.gpus > 0 and results.stages or {}) do
-    stage.sampled = record(results, stage, used_of(found, stage.name), given)
+    local used = lists.filtered(found.instances, function(instance)
+      return instance.used and instance.stage == stage.name
+    end)
+    stage.sampled = record(results, stage, used, given)
   end
 end
 

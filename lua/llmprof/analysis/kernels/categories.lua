@@ -83,20 +83,14 @@ local function whole_of(name)
 end
 
 
--- Of that the function's own name with its namespaces: without template arguments, behind the
--- last space; and without the constants that Triton writes behind it (_kernel_BLOCK_SIZE_M_32).
-local function function_of(whole)
-  local own = whole:gsub("%b<>", "")
-  own = own:match ".*%s(%S+)%s*$" or own:match "^%s*(%S*)"
-  return (own:gsub("(_kernel)_%u%u.*$", "%1"))
-end
-
-
 -- A kernel's name as patterns see it, whole and its function's own, in lower case; and `cased`,
--- the latter as it is written, where capitals begin words.
+-- the latter as it is written, where capitals begin words: with its namespaces, without template
+-- arguments, and without the constants that Triton writes behind it (_kernel_BLOCK_SIZE_M_32).
 local function read(name)
   local whole = whole_of(name)
-  local cased = function_of(whole)
+  local cased = whole:gsub("%b<>", "")
+  cased = cased:match ".*%s(%S+)%s*$" or cased:match "^%s*(%S*)"
+  cased = cased:gsub("(_kernel)_%u%u.*$", "%1")
   return { whole = whole:lower(), own = cased:lower(), cased = cased }
 end
 
@@ -172,14 +166,6 @@ local function flat(rules)
 end
 
 
--- The recipe's rules, then those of all.
-local function all_rules(own)
-  local list, known = {}, built_in()
-  table.move(own, 1, #own, 1, list)
-  return lists.add(list, known)
-end
-
-
 -- The number of the first pattern that is in a kernel's name, or false.
 local function first_in(list, text)
   local whole, own = text.whole, text.own
@@ -212,7 +198,7 @@ local function telling(own)
   local rules = check_rules(own or {}, "recipe categories")
   if #rules == 0 and of_all then return of_all end
   if told_by[rules] then return told_by[rules] end
-  local list, names = flat(all_rules(rules))
+  local list, names = flat(lists.joined(rules, built_in()))
   local said = {}
   local made = { names = names, number = function(name)
     if said[name] == nil then said[name] = number_of(list, name) end

@@ -4,6 +4,7 @@
 -- eager operators of PyTorch, and what it compiles, have kernels with its names.
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 
 local framework = { where = { "trace" }, reads = { "kernels", "metrics", "operators" },
   gives = { engine = "the serving engine whose ranges or kernels are in the trace",
@@ -21,19 +22,9 @@ local TAGS, JAX_TAGS = { "^aten::", "^autograd::", "^torch" }, { "^TSL:XlaModule
 
 
 local function any(list, patterns)
-  for _, text in ipairs(list) do
-    for _, pattern in ipairs(patterns) do
-      if text:find(pattern) then return true end
-    end
-  end
-  return false
-end
-
-
--- Does a table of metrics.json, or what recorded operators, name it?
-local function is_named(given)
-  local said = given.metrics and given.metrics.environment
-  return said ~= nil and said.torch ~= nil or given.operators ~= nil
+  return lists.any(list, function(text)
+    return lists.any(patterns, function(pattern) return text:find(pattern) end)
+  end)
 end
 
 
@@ -43,27 +34,15 @@ function framework.of(given)
   local engine = given.engine and engines.find(given.engine.name)
   if engine and engine.framework then return known[engine.framework] end
   if any(given.tags, JAX_TAGS) then return JAX end
-  if any(given.names, KERNELS) or any(given.tags, TAGS) or is_named(given) then return PYTORCH end
+  local said = given.metrics and given.metrics.environment or {}
+  if any(given.names, KERNELS) or any(given.tags, TAGS) or said.torch or given.operators then
+    return PYTORCH
+  end
   return nil
 end
 
 
 -- ---- the trace ----
-
-local function tags_of(trace)
-  local tags = {}
-  local ranges = errors.check(trace:frame "ranges")
-  for _, row in ipairs(ranges:group { by = { "tag" } }) do tags[#tags + 1] = row.tag end
-  return tags
-end
-
-
-local function lower_names(list)
-  local names = {}
-  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
-  return names
-end
-
 
 -- The serving engine whose ranges or kernels are in the trace: { name, title }, nil
 -- where none is known.
@@ -75,7 +54,8 @@ end
 
 
 function framework.run(state)
-  local tags, names = tags_of(state.trace), lower_names(state.kernels)
+  local tags = lists.map(errors.check(state.trace:frame "ranges"):group { by = { "tag" } }, "tag")
+  local names = lists.map(state.kernels or {}, function(kernel) return kernel.name:lower() end)
   state.engine = engine_of(tags, names)
   state.framework = framework.of { engine = state.engine, names = names, tags = tags,
     metrics = state.metrics, operators = state.operators }

@@ -33,17 +33,13 @@ local check = errors.check
 
 -- ---- operations ----
 
--- Is it a replay of a graph, which launches all its kernels at once?
-local function is_replay(api) return api ~= nil and api:find "GraphLaunch" ~= nil end
-
-
 -- The CPU's time of each launch, by the first of its operations: a frame of op and host.
 local function host_times(ops)
   local each = check(ops:group { by = { "launch_pid", "launch_tid", "stage_range", "call", "api" },
     columns = { { "op", "min", "op" }, { "api_start", "min", "api_start" },
       { "api_end", "max", "api_end" } } })
   rows.extend(each, { "api" }, { { name = "eager", type = "integer",
-    get = function(key) return key.api and not is_replay(key.api) and 1 or nil end } })
+    get = function(key) return key.api and not key.api:find "GraphLaunch" and 1 or nil end } })
   local made = check(check(each:where { { "call", "~=", false }, eager = 1 }):sort {
     { "launch_pid" }, { "launch_tid" }, { "stage_range" }, { "api_start" } })
   made:lag { column = "api_end", offset = 1, by = { "launch_pid", "launch_tid", "stage_range" },
@@ -124,29 +120,17 @@ local function names_of(groups, label)
 end
 
 
-local function labels_of(groups)
-  local names, seen = {}, {}
-  for _, group in ipairs(groups) do
-    if group.name then lists.entry(names, seen, group.name, group.name) end
-  end
-  return labels.unique(names)
-end
-
-
--- A line that torch.compile generated, and of which nothing tells what it was made from.
-local function is_generated(line) return line:find("torch.compile/", 1, true) == 1 end
-
-
--- GPU time of each stage: all, that of lines, generated ones apart, and that of modules; by stage,
--- and the stages with most of it first.
+-- GPU time of each stage: all, that of lines, of those apart that torch.compile generated and of
+-- which nothing tells what they were made from, and of modules; by stage, and the stages with most
+-- of it first.
 local function totals_of(list)
   local by_stage, order = {}, json.list {}
   for _, group in ipairs(list) do
     local one = lists.entry(order, by_stage, group.stage,
       { stage = group.stage, gpu_ns = 0, line_ns = 0, module_ns = 0 })
     one.gpu_ns = one.gpu_ns + group.gpu_ns
-    local field = group.line and (is_generated(group.line) and "generated_ns" or "line_ns")
-    if field then one[field] = (one[field] or 0) + group.gpu_ns end
+    local field = group.line and group.line:find "^torch%.compile/" and "generated_ns" or "line_ns"
+    if group.line then one[field] = (one[field] or 0) + group.gpu_ns end
     if group.module then one.module_ns = one.module_ns + group.gpu_ns end
   end
   return by_stage, lists.sort(order, "-gpu_ns", "stage")
@@ -156,8 +140,8 @@ end
 -- Lines of all stages, the largest first; totals: by stage.
 local function rows_of(ops, totals)
   local list, count = json.list {}, {}
-  local named = lines.sums(ops, { "stage", "line", "function", "name" })
-  local names = names_of(named, labels_of(named))
+  local labelled = labels.unique(lists.map(ops:group { by = { "name" } }, "name"))
+  local names = names_of(lines.sums(ops, { "stage", "line", "function", "name" }), labelled)
   local module = largest(lines.sums(ops, { "stage", "line", "function", "module" }),
     key_of_line, "module")
   for _, group in ipairs(by_time(lines.sums(ops, { "stage", "line", "function" }))) do
@@ -171,15 +155,6 @@ local function rows_of(ops, totals)
         names = names[key] }
     end
   end
-  return list
-end
-
-
--- Stacks of a stage's operations as a tree.
-local function tree_of(trace, ops, stage, gpu_ns)
-  local own = stage == stages.WHOLE_RUN and ops or check(ops:where { stage = stage })
-  local list = cpu_samples.tree(trace, own, gpu_ns)
-  for _, one in ipairs(list) do one.name = one.name or UNNAMED end
   return list
 end
 
@@ -214,7 +189,11 @@ end
 -- stacks) }. ops: of lines.operations; kernels of the results get their lines.
 function lines.describe(trace, ops, kernels)
   local totals, list = totals_of(lines.sums(ops, { "stage", "line", "module" }))
-  for _, one in ipairs(list) do one.tree = tree_of(trace, ops, one.stage, one.gpu_ns) end
+  for _, one in ipairs(list) do
+    local own = one.stage == stages.WHOLE_RUN and ops or check(ops:where { stage = one.stage })
+    one.tree = cpu_samples.tree(trace, own, one.gpu_ns)
+    for _, node in ipairs(one.tree) do node.name = node.name or UNNAMED end
+  end
   place_kernels(kernels, ops)
   return { rows = rows_of(ops, totals), stages = list }
 end

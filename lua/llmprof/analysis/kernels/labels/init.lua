@@ -37,14 +37,6 @@ local function without_kernel(base)
 end
 
 
--- Numbers among template arguments, for those that differ in nothing else.
-local function numbers_among(args)
-  return lists.map(args, function(arg)
-    return arg:match "^%(.-%)(%-?%d+)$" or arg:match "^%-?%d+$"
-  end)
-end
-
-
 -- Types without that of the offsets, which is not what is computed with.
 local function computed(args)
   local list = families.dtypes(args, 3)
@@ -60,8 +52,10 @@ end
 local function plain(read)
   local short = without_kernel(read.base)
   local word = words[read.base] or words[short] or text.truncate(short, LONGEST_NAME, "middle")
-  local given = numbers_among(read.args)
-  return families.of(word, computed(read.args)), { given[1] and table.concat(given, ",") }
+  local numbers = lists.map(read.args, function(arg) -- for those that differ in nothing else
+    return arg:match "^%(.-%)(%-?%d+)$" or arg:match "^%-?%d+$"
+  end)
+  return families.of(word, computed(read.args)), { numbers[1] and table.concat(numbers, ",") }
 end
 
 
@@ -104,12 +98,6 @@ function labels.of(name)
 end
 
 
--- Those of `names` that have a label in common so far, together.
-local function by_label(names, made)
-  return (lists.grouped(names, function(name) return made[name].label end))
-end
-
-
 -- Appends the detail of that place to those of the group, where it tells them apart;
 -- whether it does.
 local function add_detail(group, made, place)
@@ -124,16 +112,6 @@ local function add_detail(group, made, place)
     end
   end
   return true
-end
-
-
--- The same for all groups of several.
-local function add_details(groups, made, place)
-  local added = false
-  for _, group in ipairs(groups) do
-    if group[2] and add_detail(group, made, place) then added = true end
-  end
-  return added
 end
 
 
@@ -159,15 +137,18 @@ function labels.unique(names)
     local label, details = labels.of(name)
     made[name] = { label = label, details = details }
   end
-  local groups = by_label(names, made)
+  local function by_label()
+    return (lists.grouped(names, function(name) return made[name].label end))
+  end
+  local groups = by_label()
   for place = 1, DETAILS do
-    if add_details(groups, made, place) then groups = by_label(names, made) end
+    local added = false
+    for _, group in ipairs(groups) do
+      if group[2] and add_detail(group, made, place) then added = true end
+    end
+    if added then groups = by_label() end
   end
-  if #groups < #names then
-    local sorted = lists.joined(names)
-    table.sort(sorted)
-    number(sorted, made)
-  end
+  if #groups < #names then number(lists.sort(lists.joined(names)), made) end
   local found = {}
   for name, one in pairs(made) do found[name] = one.label end
   return found
