@@ -34,14 +34,6 @@ local function instances_of(found, role)
 end
 
 
--- The prefills whose end is known: one that was left open ends where something else begins. And
--- whether there are others.
-local function ended(prefills)
-  local list = lists.filtered(prefills, function(instance) return not instance.open end)
-  return list, #list < #prefills
-end
-
-
 -- ---- steps ----
 
 -- Steps that ranks make together -> their times in ns, by the mean of the ranks, without cold
@@ -97,7 +89,7 @@ end
 -- All times of some runs.
 local function flat(runs)
   local all = {}
-  for _, run in ipairs(runs) do table.move(run.times, 1, #run.times, #all + 1, all) end
+  for _, run in ipairs(runs) do lists.add(all, run.times) end
   return all
 end
 
@@ -111,18 +103,11 @@ local function waited(instance)
 end
 
 
-local function wall_of(instance) return instance.wall end
-
-
--- By repeat, the mean time of these instances.
-local function means_by_repeat(instances, value_of)
-  local sums, counts = {}, {}
-  for _, instance in ipairs(instances) do
-    sums[instance.rep] = (sums[instance.rep] or 0) + value_of(instance)
-    counts[instance.rep] = (counts[instance.rep] or 0) + 1
-  end
-  for rep, sum in pairs(sums) do sums[rep] = sum / counts[rep] end
-  return sums
+-- By repeat, the mean time of these instances, a field or a function of them.
+local function means_by_repeat(instances, value)
+  local means, _, by_repeat = {}, lists.grouped(instances, "rep")
+  for rep, own in pairs(by_repeat) do means[rep] = lists.sum(own, value) / #own end
+  return means
 end
 
 
@@ -142,7 +127,7 @@ end
 local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
   local made = given.steps and given.steps > 0 and not given.is_speculated
     and given.steps * (given.per_step or 1) or nil
-  local ttft, walls = means_by_repeat(prefills, waited), means_by_repeat(decodes, wall_of)
+  local ttft, walls = means_by_repeat(prefills, waited), means_by_repeat(decodes, "wall")
   local list = json.list {}
   for rep = 1, found.repeats.count do
     local entry = { rep = rep, used = rep > cold.skipped(found.repeats),
@@ -261,17 +246,13 @@ end
 
 -- ---- what the workload says itself ----
 
--- Did clients of a server time their requests? Between their tokens lie steps that prefill
--- others, too: llmprof.ranks.requests compares them with all of these.
-local function are_requests(metrics)
-  return lists.any(metrics and metrics.repeats or {}, "requests")
-end
-
-
 -- { timeline_ns, workload_ns, difference (of the larger one) } where the workload's
--- own time of a step is another one; nil where they agree or nothing is known.
+-- own time of a step is another one; nil where they agree or nothing is known. Between the tokens
+-- of requests that clients timed lie steps that prefill others, too: llmprof.ranks.requests
+-- compares them with all of these.
 local function contradiction(tpot, given, found)
-  if found.by_engine or are_requests(given.metrics) then return nil end
+  local repeats = given.metrics and given.metrics.repeats or {}
+  if found.by_engine or lists.any(repeats, "requests") then return nil end
   local own = tpot and tpot.source ~= "metrics"
     and own_times.tpot_ns(given.metrics, found.repeats, given.batch)
   if not own then return nil end
@@ -282,20 +263,6 @@ end
 
 
 -- ---- together ----
-
-local function rates_of(counted, batch)
-  local values = lists.map(counted, "tokens_per_s")
-  local rates = statistics.describe(values)
-  return rates and { count = rates.count, mean = rates.mean, std = rates.std, batch = batch }
-end
-
-
-local function ttft_of(values, served)
-  local result = own_times.distribution(values)
-  if result and served then result.source = "clients" end
-  return result
-end
-
 
 -- { ttft, tpot, host, tokens_per_s, plain, contradiction, repeats }, all but the last
 -- absent when they cannot be known; plain is that of llmprof.analysis.latency.own_times.
@@ -310,24 +277,25 @@ function latency.measure(found, given)
   -- a prefill step of an engine is no request, nor is an inferred prefill, behind which
   -- others may have waited
   local served = found.by_engine or found.inferred and #by_clients > 0
-  local prefills, open = ended(served and {} or instances_of(found, PREFILL))
+  local all = served and {} or instances_of(found, PREFILL)
+  -- one that was left open ends where something else begins
+  local prefills = lists.filtered(all, function(instance) return not instance.open end)
   local leader_of = {}
   for _, rank in ipairs(given.ranks and given.ranks.ranks or {}) do
     leader_of[rank.rank] = rank.leader
   end
   local groups = runs_together(found, leader_of)
   local by_repeat, source = step_times(found, given, groups)
-  local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
+  local list = repeats_of(found, given, by_repeat, prefills, decodes)
   local counted = counted_of(decodes, list)
-  for _, instance in ipairs(prefills) do
-    ttft[#ttft + 1] = instance.used and waited(instance) or nil
-  end
-  if served then ttft = by_clients end
+  local ttft = own_times.distribution(served and by_clients
+    or lists.map(lists.filtered(prefills, "used"), waited))
+  if ttft and served then ttft.source = "clients" end
   local tpot = tpot_of(by_repeat, source, counted)
-  return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(groups),
-    tokens_per_s = rates_of(counted, given.batch), repeats = list,
+  return { ttft = ttft, tpot = tpot, host = host_of(groups),
+    tokens_per_s = own_times.rate(lists.map(counted, "tokens_per_s"), given.batch), repeats = list,
     plain = own_times.plain(given.plain, found.repeats, given.metrics),
-    contradiction = contradiction(tpot, given, found) }, open and #ttft == 0
+    contradiction = contradiction(tpot, given, found) }, #prefills < #all and not ttft
 end
 
 

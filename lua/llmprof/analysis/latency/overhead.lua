@@ -25,19 +25,10 @@ local function stage_means(metrics, profiled, is_left_out)
 end
 
 
--- A stage's row. certain: is it more than the plain runs differ by among
--- themselves? Absent when there was one.
-local function row_of(name, plain, profiled_ms)
-  local certain
-  if plain.count > 1 then certain = math.abs(profiled_ms - plain.mean) > plain.max - plain.min end
-  return { name = name, plain_ms = plain.mean, plain_min_ms = plain.min, plain_max_ms = plain.max,
-    profiled_ms = profiled_ms, inflation = profiled_ms / plain.mean - 1, certain = certain }
-end
-
-
 -- { runs, stages = list of { name, plain_ms, plain_min_ms, plain_max_ms,
 -- profiled_ms, inflation, certain } } from the metrics of the profiled run and
--- of the plain ones; inflation is profiled over plain, less one. is_left_out(repeat,
+-- of the plain ones; inflation is profiled over plain, less one; certain: is it more than the plain
+-- runs differ by among themselves? Absent where there was one. is_left_out(repeat,
 -- stage): what the timeline leaves out as a cold start counts nowhere. nil when no
 -- stage has both.
 function overhead.compare(profiled, plain, is_left_out)
@@ -50,18 +41,13 @@ function overhead.compare(profiled, plain, is_left_out)
   end
   local list = {}
   for _, name in ipairs(sorted_keys(sums)) do
-    local base = statistics.describe(sums[name])
-    if with[name] and base.mean > 0 then list[#list + 1] = row_of(name, base, with[name]) end
+    local base, ms, certain = statistics.describe(sums[name]), with[name], nil
+    if ms and base.count > 1 then certain = math.abs(ms - base.mean) > base.max - base.min end
+    list[#list + 1] = ms and base.mean > 0 and { name = name, plain_ms = base.mean,
+      plain_min_ms = base.min, plain_max_ms = base.max, profiled_ms = ms,
+      inflation = ms / base.mean - 1, certain = certain } or nil
   end
   return #list > 0 and { runs = #plain, stages = list } or nil
-end
-
-
--- The row of a stage: the workload may leave out its domain.
-local function row_for(results, stage)
-  local list = results.overhead and results.overhead.stages or {}
-  return lists.find(list, "name", stage.name)
-    or lists.find(list, "name", range_name.role(stage.name))
 end
 
 
@@ -75,7 +61,9 @@ end
 -- How long one instance of a stage takes without the profiler, in ns; nil when
 -- no plain run was timed. A repeat may hold several instances, and those of each rank.
 function overhead.plain_ns(results, stage)
-  local row, per_repeat = row_for(results, stage), 1
+  local list, per_repeat = results.overhead and results.overhead.stages or {}, 1
+  local row = lists.find(list, "name", stage.name)
+    or lists.find(list, "name", range_name.role(stage.name)) -- without its domain
   local repeats = stage.repeats or (results.repeats and results.repeats.used)
   if stage.wall and repeats then
     per_repeat = math.max(stage.wall.count / repeats / overhead.ranks_in_trace(results), 1)

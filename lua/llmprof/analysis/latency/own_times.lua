@@ -2,6 +2,7 @@
 -- decode. Without a profiler it is the only one there is.
 local cold = require "llmprof.analysis.stages.warmup"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
@@ -27,6 +28,13 @@ function own_times.distribution(values)
   statistics.add_percentiles(result, values)
   if #values <= MOST_VALUES then result.values_ns = json.list(values) end
   return result
+end
+
+
+-- Tokens per second as results keep them, of several rates; nil for none.
+function own_times.rate(rates, batch)
+  local made = statistics.describe(rates)
+  return made and { count = made.count, mean = made.mean, std = made.std, batch = batch }
 end
 
 
@@ -66,7 +74,7 @@ function own_times.requests_overlap(metrics)
       list[#list + 1] = { sent = sent, done = sent + ms * 1e6 }
     end
   end
-  table.sort(list, function(a, b) return a.sent < b.sent end)
+  lists.sort(list, "sent")
   for i = 2, #list do
     if list[i].sent < list[i - 1].done then return true end
   end
@@ -159,10 +167,7 @@ function own_times.plain(runs, repeats, profiled)
   local ttft, tpot, rates, batch = {}, {}, {}, nil
   for _, metrics in ipairs(runs or {}) do
     batch = metrics.batch
-    for _, ns in ipairs(values_of(metrics, repeats, "prefill", own_times.instance_ns,
-      profiled)) do
-      ttft[#ttft + 1] = ns
-    end
+    lists.add(ttft, values_of(metrics, repeats, "prefill", own_times.instance_ns, profiled))
     for _, ns in ipairs(values_of(metrics, repeats, "decode", function(stage)
       return own_times.step_ns(stage, batch)
     end, profiled)) do
@@ -171,10 +176,8 @@ function own_times.plain(runs, repeats, profiled)
     end
   end
   if #ttft == 0 and #tpot == 0 then return nil end
-  local rate = statistics.describe(rates)
   return { runs = #runs, ttft = own_times.distribution(ttft), tpot = own_times.distribution(tpot),
-    tokens_per_s = rate and { count = rate.count, mean = rate.mean, std = rate.std,
-      batch = batch } }
+    tokens_per_s = own_times.rate(rates, batch) }
 end
 
 

@@ -4,6 +4,7 @@
 local engines = require "llmprof.engines"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 
 local generators = {}
 
@@ -230,30 +231,13 @@ local DIFFERENT = "%d results of load generators in it: keep that of the traced 
 local UNREAD = "it names figures of a load generator, and none could be read"
 
 
-local function has_word(head, words)
-  for _, word in ipairs(words) do
-    if head:find(word, 1, true) then return true end
-  end
-  return false
-end
-
-
--- What Python writes of a number that JSON has not, as the rate of a load that is sent at
--- once: null. Texts change, too, which nobody reads here.
-local function without_infinity(body)
+-- One JSON, or one a line as SGLang adds them. What Python writes of a number that JSON has not, as
+-- the rate of a load that is sent at once, is null; texts change, too, which nobody reads here.
+local function read_json(body)
   for _, word in ipairs { "%-?Infinity", "NaN" } do
     body = body:gsub("([:,%[]%s*)" .. word, "%1null")
   end
-  return body
-end
-
-
--- One JSON, or one a line as SGLang adds them.
-local function read_json(body)
   local said = json.decode(body)
-  if said then return said end
-  body = without_infinity(body)
-  said = json.decode(body)
   if said then return said end
   local list = {}
   for line in body:gmatch "[^\n]+" do
@@ -290,20 +274,16 @@ local function of_log(body)
 end
 
 
-local function head_of(path)
-  local file <close> = io.open(path, "rb")
-  return file and file:read(HEAD_BYTES)
-end
-
-
 -- What a load generator wrote or printed, as metrics.json has it; nil where a file is none of
 -- one's, and why where it cannot be used.
 function generators.read(path)
   local info = fs.stat(path)
   if not info or info.type ~= "file" or info.size > MOST_BYTES then return nil end
-  local head = head_of(path)
-  local is_json = head and head:find "^%s*[%[{]" and has_word(head, IN_JSON)
-  local is_log = head and not head:find "^%s*[%[{]" and not head:find("\0", 1, true)
+  local file <close> = io.open(path, "rb")
+  local head = file and file:read(HEAD_BYTES)
+  local begins = head and head:find "^%s*[%[{]"
+  local is_json = begins and lists.any(IN_JSON, function(word) return head:find(word, 1, true) end)
+  local is_log = head and not begins and not head:find("\0", 1, true)
   if not is_json and not is_log then return nil end
   local body = fs.read(path)
   if not body then return nil end

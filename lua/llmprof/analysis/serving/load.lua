@@ -106,11 +106,7 @@ end
 
 -- A figure over the looks at it: { mean, min, max }, nil where the engine has none.
 local function level(samples, name)
-  local values = {}
-  for _, sample in ipairs(samples) do
-    if is_number(sample[name]) then values[#values + 1] = sample[name] end
-  end
-  local made = statistics.describe(values)
+  local made = statistics.describe(lists.filtered(lists.map(samples, name), is_number))
   return made and { mean = made.mean, min = made.min, max = made.max }
 end
 
@@ -129,19 +125,10 @@ local function share(part, whole) return part and whole and whole > 0 and part /
 
 -- The mean of a figure over the looks after a verification.
 local function verified(samples, name)
-  local list = {}
-  for _, sample in ipairs(samples) do
-    local length = sample.accept_length
-    if is_number(length) and length > 0 then list[#list + 1] = sample end
-  end
-  local made = level(list, name)
+  local made = level(lists.filtered(samples, function(sample)
+    return is_number(sample.accept_length) and sample.accept_length > 0
+  end), name)
   return made and made.mean
-end
-
-
-local function per_verification(samples)
-  local accepted = share(growth(samples, "accepted"), growth(samples, "verifications"))
-  return accepted and 1 + accepted or verified(samples, "accept_length")
 end
 
 
@@ -164,15 +151,9 @@ function served.engine(metrics)
     or number(samples[#samples].prefix_hit_share)
   made.acceptance = share(growth(samples, "accepted"), growth(samples, "drafted"))
     or verified(samples, "acceptance")
-  made.tokens_per_verification = per_verification(samples)
+  local accepted = share(growth(samples, "accepted"), growth(samples, "verifications"))
+  made.tokens_per_verification = accepted and 1 + accepted or verified(samples, "accept_length")
   return made
-end
-
-
--- What lines of a log say of a load; nil without.
-local function looks_of(log)
-  local looks = lists.filtered(log or {}, function(line) return line.running end)
-  return #looks > 0 and looks or nil
 end
 
 
@@ -185,14 +166,14 @@ end
 
 function served.run(state)
   local log = served.log_of(state)
-  local looks = looks_of(log)
+  local looks = lists.filtered(log or {}, "running")
   if state.engine_log and not log then
     table.insert(state.missing, { what = "the server's log", why = "it lies next to the trace of a "
       .. "program that is no serving engine", how = "an engine's kernels or ranges in the trace" })
   end
   state.load = served.load(state.metrics)
   state.engine_metrics = served.engine(state.metrics)
-    or served.engine { engine_metrics = looks and { samples = looks } }
+    or served.engine { engine_metrics = looks[1] and { samples = looks } }
 end
 
 

@@ -155,12 +155,6 @@ function rank_view.uncounted(trace, found)
 end
 
 
--- Is there anything to say: several ranks, or steps?
-local function is_worth(record)
-  return #record.ranks > 1 or #record.files > 1 or record.source ~= nil
-end
-
-
 -- The record of results.json, nil for one rank without steps, and the frames that it was made
 -- of. parts: of llmprof.ranks.part; knowledge: also `uncounted`, of rank_view.uncounted, where
 -- there is a timeline; metrics: metrics.json; left_out: lines about files that could not be read or
@@ -169,7 +163,8 @@ function rank_view.record(parts, knowledge, metrics, left_out, unread)
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     metrics = metrics, link = hardware.link, left_out = left_out, unread = unread,
     uncounted = knowledge.uncounted })
-  return is_worth(record) and record or nil, made
+  local says = #record.ranks > 1 or #record.files > 1 or record.source
+  return says and record or nil, made
 end
 
 

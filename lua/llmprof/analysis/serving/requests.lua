@@ -1,6 +1,7 @@
 -- What requests of a server wait for until their first token, and how full the KV cache was
 -- meanwhile: from what clients saw, the engine's own numbers and its steps.
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local model = require "llmprof.model"
 local own_times = require "llmprof.analysis.latency.own_times"
 local served = require "llmprof.analysis.serving.load"
@@ -75,14 +76,6 @@ local function parts_of_page(add, samples, client_ns, steps)
 end
 
 
-local function parts_of_steps(add, steps)
-  add("queue", steps.queue, STEPS, steps.count)
-  add("prefill", steps.prefill, STEPS, steps.count)
-  add("before", steps.before, STEPS, steps.count)
-  add("after", steps.after, STEPS, steps.count)
-end
-
-
 -- { ttft_ns (mean), count, parts = { part, ns, share, source, count }, unknown (why the whole is
 -- one part) }; nil where no client timed a first token.
 local function first_token(state)
@@ -102,7 +95,9 @@ local function first_token(state)
   if not parts_of_page(add, samples, timed.mean_ns, steps) then
     if steps then
       made.ttft_ns, made.count, rest = steps.ttft, steps.count, 0
-      parts_of_steps(add, steps)
+      for _, name in ipairs { "queue", "prefill", "before", "after" } do
+        add(name, steps[name], STEPS, steps.count)
+      end
       return made
     end
     made.unknown = ranks and ranks.requests and ranks.requests.attributable
@@ -159,14 +154,6 @@ local function thinned(list, fullest)
 end
 
 
-local function tokens_of_log(log)
-  for _, line in ipairs(log or {}) do
-    if line.kv_tokens then return line.kv_tokens end
-  end
-  return nil
-end
-
-
 local NO_LOOKS = "neither an engine's page nor its log was read"
 local IDLE = "no request ran when the engine's page was read"
 
@@ -177,7 +164,8 @@ local IDLE = "no request ran when the engine's page was read"
 local function kv_cache(state)
   local looks, idle = looks_of(state)
   local bytes, run = bytes_per_token(state.arch), state.run or {}
-  local made = { bytes_per_token = bytes, tokens = tokens_of_log(served.log_of(state)) }
+  local made = { bytes_per_token = bytes,
+    tokens = lists.map(served.log_of(state) or {}, "kv_tokens")[1] }
   if #looks == 0 then
     if not bytes and not idle then return nil end
     made.unknown = idle and IDLE or NO_LOOKS
@@ -186,12 +174,7 @@ local function kv_cache(state)
     end
     return made
   end
-  local values, fullest = {}, looks[1]
-  for i, look in ipairs(looks) do
-    values[i] = look.use
-    if look.use > fullest.use then fullest = look end
-  end
-  local use = statistics.describe(values)
+  local use, fullest = statistics.describe(lists.map(looks, "use")), lists.largest(looks, "use")
   made.use = { mean = use.mean, min = use.min, max = use.max }
   made.fullest, made.looks = fullest, thinned(looks, fullest)
   if fullest.use > 0 and fullest.running and fullest.running > 0 then
