@@ -24,16 +24,14 @@ local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages",
     ["stages.waiting"] = "what the CPU did while the GPU had nothing to do" } }
 
 
+local check = errors.check
+
+
 -- ---- calls that wait for the GPU ----
 
 -- Calls that wait for the GPU, grouped by what the thread had started before
 -- and starts next: the copy of a token that ends a step is another wait than
 -- the copies of a router's counts in each layer.
-
-local check = errors.check
-
-
--- ---- what lies around a call ----
 
 -- Operations of each thread that launched some, those of one call in the order in which they ran;
 -- nil of others.
@@ -88,31 +86,18 @@ local function key_of(row, of_name)
 end
 
 
--- Add the calls of one thread to the groups.
-local function add_calls(groups, calls, of_name)
+-- Add the calls of one thread to the groups, a list and these by key.
+local function add_calls(list, groups, calls, of_name)
   for _, row in ipairs(calls:group { by = BY, total = { "duration" } }) do
     local key, before, bytes, after = key_of(row, of_name)
-    if not groups[key] then
-      groups[key] = { before = before, bytes = bytes, after = after, calls = 0, ns = 0 }
-    end
-    local group = groups[key]
+    local group = lists.entry(list, groups, key,
+      { before = before, bytes = bytes, after = after, calls = 0, ns = 0 })
     group.calls, group.ns = group.calls + row.count, group.ns + row.duration.total
   end
   for _, row in ipairs(check(calls:where { { "ahead", ">", 0 } }):group { by = BY }) do
     local group = groups[key_of(row, of_name)]
     group.ahead = (group.ahead or 0) + row.count
   end
-end
-
-
-local function listed(groups, instances)
-  local list = json.list {}
-  for _, group in pairs(groups) do
-    group.calls, group.ns = group.calls / instances, group.ns / instances
-    group.ahead = group.ahead and group.ahead / instances
-    list[#list + 1] = group
-  end
-  return lists.sort(list, "-calls", "-ns", "after")
 end
 
 
@@ -127,25 +112,20 @@ function breakdown.waits_grouper(trace, ops, kernels)
   local ops_of, of_name = by_thread(ops), {}
   for _, kernel in ipairs(kernels) do of_name[kernel.name] = kernel.category end
   return function(instances)
-    local inside, groups = steps.within(waiting_calls, instances), {}
+    local inside, list, groups = steps.within(waiting_calls, instances), json.list {}, {}
     for _, thread in ipairs(inside:group { by = { "pid", "tid" } }) do
       local own = thread.tid and ops_of(thread.pid, thread.tid)
       if own then
         local calls = check(inside:where { pid = thread.pid, tid = thread.tid })
-        add_calls(groups, add_neighbours(calls, own), of_name)
+        add_calls(list, groups, add_neighbours(calls, own), of_name)
       end
     end
-    return listed(groups, #instances)
+    for _, group in ipairs(list) do
+      group.calls, group.ns = group.calls / #instances, group.ns / #instances
+      group.ahead = group.ahead and group.ahead / #instances
+    end
+    return lists.sort(list, "-calls", "-ns", "after")
   end
-end
-
-
--- ---- parts of a stage's time ----
-
-local function used_instances(found)
-  return select(2, lists.grouped(found.instances, function(instance)
-    return instance.used and instance.stage or nil
-  end))
 end
 
 
@@ -226,14 +206,6 @@ local function mean_api(measure, instances)
   end
   means.host = nil
   return means
-end
-
-
--- The kernels of stages, with is_collective.
-local function kernels_of(trace, found)
-  local frame = stages.used_kernels(trace, found)
-  categories.marker(nil, categories.COMMUNICATION)(frame, "name", "is_collective")
-  return frame
 end
 
 
@@ -322,10 +294,13 @@ end
 -- calls were recorded, waiting, waits, api, launch_delay and between_steps; where steps are known,
 -- slow_steps.
 function breakdown.add(list, trace, found, kernels)
-  local instances, view = used_instances(found), kernels_of(trace, found)
+  local view, _, instances = stages.used_kernels(trace, found), lists.grouped(
+    lists.filtered(found.instances, "used"), "stage")
+  categories.marker(nil, categories.COMMUNICATION)(view, "name", "is_collective")
   local delays = launch_delays(view, found)
   local has_calls = #check(trace:frame "api") > 0
   local split, alone = has_calls and waiting.classifier(trace, found), transfers.alone(found)
+  local api, waits_in = waiting.api_time(trace), breakdown.waits_grouper(trace, found.ops, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
@@ -339,12 +314,6 @@ function breakdown.add(list, trace, found, kernels)
       stage.slow_steps = uneven_steps.of(found, stage.name, split)
       stage.waiting = split and mean_waiting(split, own) or nil
       stage.host_copies_alone_ns = alone(own)
-    end
-  end
-  local api, waits_in = waiting.api_time(trace), breakdown.waits_grouper(trace, found.ops, kernels)
-  for _, stage in ipairs(list) do
-    local own = instances[stage.name]
-    if own then
       stage.categories = category_rows(kernels, stage.name, own)
       stage.waits = has_calls and waits_in(own) or nil
       stage.api = has_calls and mean_api(api, own) or nil

@@ -55,16 +55,12 @@ end
 
 -- ---- from the description ----
 
-local function times(images, batch)
-  return lists.map(images, function(image)
-    return { count = image.count * batch, size = image.size }
-  end)
-end
-
-
 local function encoder_cost(arch, run, name)
   if #run.images == 0 then return nil end
-  return model.encode(arch, name, times(run.images, run.batch)),
+  local images = lists.map(run.images, function(image)
+    return { count = image.count * run.batch, size = image.size }
+  end)
+  return model.encode(arch, name, images),
     { batch = run.batch, images = json.list(run.images), images_source = run.images_source }
 end
 
@@ -92,22 +88,6 @@ local function decode_cost(arch, run)
 end
 
 
--- What cannot overlap: an encoder's output is the decoder's input.
-local function one_after_the_other(list, ranges)
-  return lists.map(list, function(entry)
-    return { name = entry.name, flops = entry.cost.flops / ranges,
-      bytes = entry.cost.bytes / ranges }
-  end)
-end
-
-
--- Ranges of a stage in one repeat.
-local function ranges_of(stage)
-  local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats
-  return repeats and repeats > 0 and math.max(count / repeats, 1) or 1
-end
-
-
 -- Tokens that a request has in steps that only prefill, by their labels; nil where one says none.
 local function labelled_tokens(instances)
   local tokens, requests = 0, 0
@@ -123,17 +103,15 @@ end
 -- through their texts; nil where a step does both, or nothing tells how many tokens it had. run:
 -- nil where the workload says nothing.
 local function step_cost(arch, run, role, instances)
-  local requests, fresh = 0, 0
-  for _, instance in ipairs(instances) do
-    requests, fresh = requests + (instance.requests or 0), fresh + (instance.context or 0)
+  local function mean(field)
+    return math.floor(lists.sum(instances, field) / #instances + 0.5)
   end
-  local function mean(sum) return math.floor(sum / #instances + 0.5) end
-  if role == "decode" and run and mean(requests) > 0 then
-    local done = { batch = mean(requests), steps = 1,
+  if role == "decode" and run and mean "requests" > 0 then
+    local done = { batch = mean "requests", steps = 1,
       context = run.prompt_tokens + (run.new_tokens or 0) // 2 }
     return model.decode(arch, done), done
-  elseif role == "prefill" and mean(fresh) > 0 then
-    local done = { batch = mean(fresh),
+  elseif role == "prefill" and mean "context" > 0 then
+    local done = { batch = mean "context",
       tokens = run and run.prompt_tokens or labelled_tokens(instances) }
     if done.tokens then return model.prefill(arch, done), done end
   end
@@ -142,11 +120,11 @@ end
 
 
 local function of_engine(given, stage)
-  local arch, run, own = given.arch, given.run, {}
+  local arch, run = given.arch, given.run
   if not arch or not arch.decoder then return nil end
-  for _, instance in ipairs(given.found.instances) do
-    if instance.stage == stage.name and instance.used then own[#own + 1] = instance end
-  end
+  local own = lists.filtered(given.found.instances, function(instance)
+    return instance.stage == stage.name and instance.used
+  end)
   local cost, done = step_cost(arch, run, range_name.role(stage.name), own)
   if not cost then return nil end
   cost.parts = json.list(cost.parts)
@@ -168,13 +146,18 @@ local function from_description(given, stage, own_stage)
     cost, done = decode_cost(arch, run)
   end
   if not cost then return nil end
-  local ranges = ranges_of(stage)
+  local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats or 0
+  local ranges = repeats > 0 and math.max(count / repeats, 1) or 1 -- in one repeat
   if ranges > 1 then
     cost = model.scaled(cost, 1 / ranges)
     done.ranges = ranges
   end
-  cost.sequence = sequence and #sequence > 1 and json.list(one_after_the_other(sequence, ranges))
-    or nil
+  if sequence and #sequence > 1 then -- these cannot overlap: one's output is the next one's input
+    cost.sequence = json.list(lists.map(sequence, function(entry)
+      return { name = entry.name, flops = entry.cost.flops / ranges,
+        bytes = entry.cost.bytes / ranges }
+    end))
+  end
   cost.parts = json.list(cost.parts)
   cost.source, cost.work, cost.formula = arch.source, done, FORMULA
   return cost

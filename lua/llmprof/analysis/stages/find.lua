@@ -48,27 +48,16 @@ local COLUMNS = { "rank", "phase", "begin", "before", "last", "length", "context
   "context_tokens", "generation_tokens" }
 
 
--- Is there a stage among them that is no label of a step?
-local function names_others(declared, found)
-  return lists.any(declared, function(stage) return not found.steps[stage.name] end)
-end
-
-
--- Tokens that a step works on; nil where its label does not say.
-local function work_of(row)
-  local read = row.context == 0 and 0 or row.context_tokens
-  local made = row.generation_tokens or row.generation
-  return read and made and read + made
-end
-
-
--- A step as an instance of its stage; nil for one that ran nothing.
+-- A step as an instance of its stage, with the tokens that it works on as `work`, where its label
+-- says so; nil for one that ran nothing.
 local function instance_of(row, number, list)
   if not row.begin or not row.phase or row.last <= row.begin then return nil end
   local own = list[row.rank + 1]
+  local read = row.context == 0 and 0 or row.context_tokens
+  local written = row.generation_tokens or row.generation
   local made = { stage = row.phase, range = number, rank = row.rank, pid = own.pid,
     start = row.begin, stop = row.last, requests = row.generation, context = row.context,
-    scheduled = row.generation_tokens, work = work_of(row) }
+    scheduled = row.generation_tokens, work = read and written and read + written }
   if row.phase == "decode" then
     made.steps = { { start = math.min(row.before or row.begin, row.begin), begin = row.begin,
       stop = row.last } }
@@ -86,16 +75,6 @@ local function instances_of(frame, list)
 end
 
 
-local function declared_in(instances)
-  local seen, list = {}, {}
-  for _, instance in ipairs(instances) do seen[instance.stage] = true end
-  for _, name in ipairs(PHASES) do
-    if seen[name] then list[#list + 1] = { name = name } end
-  end
-  return list
-end
-
-
 -- { instances (with rank, pid, requests, tokens), declared (the stages that there are),
 -- engine (its name), members, steps (their frame) } where an engine's labels mark the
 -- steps; nil where they do not, or where a stage that is asked for is a range.
@@ -103,12 +82,16 @@ end
 local function find_steps(trace, declared, any)
   local found = members.find_labels(trace)
   if not found or found.source ~= "labels" then return nil end
-  if any and names_others(declared, found) then return nil end
+  local names_others = lists.any(declared, function(stage) return not found.steps[stage.name] end)
+  if any and names_others then return nil end
   local list, known = part.steps(trace, rank_view.knowledge())
   local instances = instances_of(known.frame, list)
   if #instances == 0 then return nil end
-  return { instances = instances, declared = declared_in(instances), engine = known.engine,
-    members = list, steps = known.frame }
+  local phases = lists.map(PHASES, function(name)
+    return lists.find(instances, "stage", name) and { name = name }
+  end)
+  return { instances = instances, declared = phases, engine = known.engine, members = list,
+    steps = known.frame }
 end
 
 
@@ -231,14 +214,6 @@ local function labels_at(declared, top)
 end
 
 
--- The instances of inferred stages, as trace:label_spans takes them.
-local function spans_of(instances)
-  return lists.map(instances, function(instance)
-    return { name = instance.stage, start = instance.start, stop = instance.stop }
-  end)
-end
-
-
 -- Operations with the stage and the part (a child stage) that launched them.
 -- found: declared or whole and, where stages are inferred, inferred and instances.
 function stages.label(trace, frame, found)
@@ -247,7 +222,9 @@ function stages.label(trace, frame, found)
     label_steps(frame, found.by_engine)
     check(trace:label_spans(frame, "part", {}))
   elseif found.inferred then
-    check(trace:label_spans(frame, "stage", spans_of(found.instances)))
+    check(trace:label_spans(frame, "stage", lists.map(found.instances, function(instance)
+      return { name = instance.stage, start = instance.start, stop = instance.stop }
+    end)))
     check(trace:label_spans(frame, "part", {}))
   else
     check(trace:label(frame, "stage", labels_at(declared, true)))
@@ -417,29 +394,10 @@ local function cut_at_end(trace, instances, ops, covered)
 end
 
 
--- The step that the capture ended in is in no TPOT.
-local function leave_cut_steps(instances)
-  for _, instance in ipairs(instances) do
-    local marked = instance.cut and instance.steps or {}
-    if #marked > 1 then marked[#marked].cold = true end
-  end
-end
-
-
 -- Do ranges mark the declared stages, and no engine its steps?
 function stages.are_marked(trace, declared)
   local instances = find_instances(trace, declared)
   return #instances > 0 and not find_steps(trace, declared, true)
-end
-
-
--- What a program does once before its work is in no figure of it.
-local function leave_out_once(declared, instances)
-  local once = {}
-  for _, stage in ipairs(declared) do once[stage.name] = stage.once end
-  for _, instance in ipairs(instances) do
-    if once[instance.stage] then instance.used = false end
-  end
 end
 
 
@@ -473,25 +431,30 @@ function stages.find(trace, declared, policy, overlap)
   local ops = stages.label(trace, check(trace:frame "gpu"),
     { declared = declared, whole = whole, inferred = inferred, instances = instances,
       by_engine = by_engine })
-  if not (inferred or whole or by_engine) then project(trace, declared, instances) end
+  local are_ranges = not (inferred or whole or by_engine)
+  if are_ranges then project(trace, declared, instances) end
   local busy, forget_busy = busy_of(ops)
   measure(ops, busy, instances, whole)
-  if not (inferred or whole or by_engine) then cut_at_end(trace, instances, ops, busy) end
-  if not (inferred or whole or by_engine) then
+  if are_ranges then
+    cut_at_end(trace, instances, ops, busy)
     steps.mark(trace, declared, instances)
-    leave_cut_steps(instances)
+    for _, instance in ipairs(instances) do -- the step that the capture ended in is in no TPOT
+      local marked = instance.cut and instance.steps or {}
+      if #marked > 1 then marked[#marked].cold = true end
+    end
   end
   local repeats = cold.judge(instances, count, policy)
   if by_engine then cold.judge_first(instances, repeats, policy) end
-  leave_out_once(declared, instances)
+  for _, instance in ipairs(instances) do -- what a program does once is in no figure of its work
+    local stage = lists.find(declared, "name", instance.stage)
+    if stage and stage.once then instance.used = false end
+  end
   if cold.are_judged(policy, "openings") then
     cold.judge_openings(steps.runs(instances, by_engine), repeats)
   end
-  local seen, missing = {}, {}
-  for _, instance in ipairs(instances) do seen[instance.stage] = true end
-  for _, stage in ipairs(declared) do
-    if not seen[stage.name] then missing[#missing + 1] = stage.name end
-  end
+  local missing = lists.map(declared, function(stage)
+    return not lists.find(instances, "stage", stage.name) and stage.name or nil
+  end)
   if whole then declared = { { name = stages.WHOLE_RUN } } end
   return { instances = instances, repeats = repeats, whole = whole, inferred = inferred,
     declared = declared, missing = missing, ops = ops, busy = busy,

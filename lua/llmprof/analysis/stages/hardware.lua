@@ -10,36 +10,21 @@ local gpus = { where = { "trace" },
 
 
 -- GPUs that nothing can refer to are left out: a damaged export may have such.
-local function numbered(list)
-  return lists.sort(lists.filtered(list, function(device) return device.id end), "id")
-end
-
-
 local function devices(trace)
-  local list = json.list {}
-  for i, device in ipairs(numbered(trace:devices())) do
-    list[i] = {
-      id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
+  local known = lists.sort(lists.filtered(trace:devices(), "id"), "id")
+  return json.list(lists.map(known, function(device)
+    return { id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
       memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
       max_clock_hz = device.clock, sm_count = device.sm_count, l2_bytes = device.l2,
-      compute_capability = device.compute,
-    }
-  end
-  return list
+      compute_capability = device.compute }
+  end))
 end
 
 
 -- GPUs that ran kernels of the stages.
 local function count_devices(kernels)
-  local seen, count, most = {}, 0, 0
-  for _, kernel in ipairs(kernels) do
-    most = math.max(most, kernel.devices or 0)
-    if kernel.device and not seen[kernel.device] then
-      seen[kernel.device] = true
-      count = count + 1
-    end
-  end
-  return math.max(count, most)
+  local _, most = lists.largest(kernels, "devices")
+  return math.max(#lists.grouped(kernels, "device"), most or 0)
 end
 
 
@@ -50,7 +35,7 @@ function gpus.run(state)
     samples = state.samples, format = state.arch and state.arch.formats.activations or "bf16" }
   -- nobody asks what a GPU could do that is nowhere to be seen
   if made.name or #(state.kernels or {}) > 0 then
-    table.move(made.missing, 1, #made.missing, #state.missing + 1, state.missing)
+    lists.add(state.missing, made.missing)
   end
   made.missing = nil
   state.hardware = made

@@ -98,11 +98,11 @@ end
 local function kernel_anchor(trace)
   local frame = layers.busiest(check(trace:frame "kernels"))
   if not frame then return nil end
-  local named, rhythms = {}, rhythms_of(frame, KERNEL_KEYS)
-  for _, rhythm in ipairs(rhythms) do
+  local rhythms = rhythms_of(frame, KERNEL_KEYS)
+  local named = lists.filtered(rhythms, function(rhythm)
     local name = frame:get(rhythm.row, "name")
-    if name and picks_tokens(name) then named[#named + 1] = rhythm end
-  end
+    return name and picks_tokens(name)
+  end)
   local best = most_regular(#named > 0 and named or slowest(rhythms))
   return best and { frame = frame, keys = KERNEL_KEYS, rhythm = best, named = #named > 0,
     name = frame:get(best.row, "short_name") or "(unnamed kernel)", edge = "end",
@@ -183,12 +183,6 @@ local function is_layered(anchor, made)
 end
 
 
-local function worth_of(anchor, made)
-  if anchor.named then return 1 end
-  return is_layered(anchor, made) and UNNAMED_WORTH or 0
-end
-
-
 -- Steps as they are all alike, and as even as they are long.
 local function confidence_of(anchor, generations, made)
   local likeness, steps = 0, 0
@@ -196,8 +190,8 @@ local function confidence_of(anchor, generations, made)
     for _, step in ipairs(list) do likeness, steps = likeness + step.likeness, steps + 1 end
   end
   if steps == 0 then return 0, 0 end
-  return likeness / steps * math.max(1 - anchor.rhythm.spread, 0)
-    * worth_of(anchor, made), steps
+  local worth = anchor.named and 1 or is_layered(anchor, made) and UNNAMED_WORTH or 0
+  return likeness / steps * math.max(1 - anchor.rhythm.spread, 0) * worth, steps
 end
 
 
@@ -282,21 +276,12 @@ local function instances_of(trace, anchor, generations, wanted)
 end
 
 
--- The median step of the last generation: the first may have been slow.
-local function usual_step(generations)
-  local times = {}
-  for i, step in ipairs(generations[#generations]) do times[i] = step.stop - step.start end
-  return statistics.median(times)
-end
-
-
 -- The stages prefill and decode, as far as they are declared, of a trace that
 -- marks none: { instances, confidence (0..1), anchor (name), named (its name says
 -- that it comes once per token), period_ns (of the last generation), steps,
 -- generations, layers (of a step, where they can be told) }; nil when nothing is regular enough.
 function infer.stages(trace, declared)
-  local wanted = {}
-  for _, stage in ipairs(declared) do wanted[stage.name] = true end
+  local _, wanted = lists.grouped(declared, "name")
   if not wanted.decode then return nil end
   local anchor = graph_anchor(trace) or kernel_anchor(trace)
   if not anchor then return nil end
@@ -304,8 +289,11 @@ function infer.stages(trace, declared)
   local made = made_of(anchor, generations)
   local confidence, steps = confidence_of(anchor, generations, made)
   if confidence < LEAST_CONFIDENCE then return nil end
+  local lengths = lists.map(generations[#generations], function(step)
+    return step.stop - step.start
+  end)
   return { instances = instances_of(trace, anchor, generations, wanted), confidence = confidence,
-    anchor = anchor.name, named = anchor.named, period_ns = usual_step(generations),
+    anchor = anchor.name, named = anchor.named, period_ns = statistics.median(lengths),
     steps = steps, generations = #generations, layers = made and made.count }
 end
 

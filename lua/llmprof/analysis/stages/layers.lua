@@ -189,13 +189,6 @@ local function add_step(sums, frame, step, made)
 end
 
 
-local function row_of(sum)
-  local time, kernels = statistics.describe(sum.times), statistics.describe(sum.kernels)
-  return { index = sum.index, kernels = kernels.mean, mean_ns = time.mean, std_ns = time.std,
-    count = time.count }
-end
-
-
 -- Where the layers of steps lie: list of { start, stop, index (from 0) }; without stacks but for
 -- the last of each step, which goes on into what follows, or for the first, which begins with
 -- the step.
@@ -218,7 +211,11 @@ function layers.describe(frame, steps)
   if not made or made.count < 2 then return nil end
   local sums, list = {}, json.list {}
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do add_step(sums, frame, steps[i], made) end
-  for place, sum in ipairs(sums) do list[place] = row_of(sum) end
+  for place, sum in ipairs(sums) do
+    local time, kernels = statistics.describe(sum.times), statistics.describe(sum.kernels)
+    list[place] = { index = sum.index, kernels = kernels.mean, mean_ns = time.mean,
+      std_ns = time.std, count = time.count }
+  end
   return { count = made.count, kernel = made.group and made.group.name, module = made.list,
     named = made.named, ends = made.first == 1 or nil, rows = list }
 end
@@ -228,10 +225,6 @@ end
 
 -- Kernels that only the middle of a network runs, once.
 local ACTIVATIONS = { "silu", "gelu", "swiglu", "act_and_mul" }
-
-local function is_activation(name)
-  return lists.any(ACTIVATIONS, function(word) return name:find(word, 1, true) end)
-end
 
 
 -- What lies from each activation of a layer to the next, but the longest of three or more, as a
@@ -256,8 +249,10 @@ function layers.loops(names)
   local function kind_of(name)
     local kind = kinds[name]
     if not kind then
+      local lower = name:lower()
       kind = classify(name) == "attention" and "attention"
-        or is_activation(name:lower()) and "activation" or "other"
+        or lists.any(ACTIVATIONS, function(word) return lower:find(word, 1, true) end)
+        and "activation" or "other"
       kinds[name] = kind
     end
     return kind
@@ -315,9 +310,7 @@ end
 local function decode_steps(found)
   local _, decodes = stage_summary.decodes(found)
   local list = {}
-  for _, instance in ipairs(decodes) do
-    table.move(instance.steps or {}, 1, #(instance.steps or {}), #list + 1, list)
-  end
+  for _, instance in ipairs(decodes) do lists.add(list, instance.steps or {}) end
   return list
 end
 

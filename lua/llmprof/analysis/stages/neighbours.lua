@@ -46,23 +46,8 @@ local function main_of(groups)
 end
 
 
--- When launched kernels wait, intervals; nil: never.
-local function waiting_of(kernels)
-  local queued = check(kernels:where { { "queue_time", ">", 0 } })
-  if #queued == 0 then return nil end
-  queued:less { column = "start", by = "queue_time", name = "launched" }
-  return queued:union("launched", "start")
-end
-
-
 local function both(a, b, from, to)
   return a:gaps(from, to):join(b:gaps(from, to)):gaps(from, to)
-end
-
-
-local function largest(kernels)
-  return lists.largest(kernels:group { by = { "name" }, sum = { "duration" } },
-    function(row) return row.duration.total end).name
 end
 
 
@@ -84,15 +69,17 @@ function neighbours.stream(trace, tag, instances)
     if row.stream ~= main and done and row.last > done then
       local own = check(kernels:where { step_range = row.step_range, stream = row.stream })
       held = held and held:join(own:union()) or own:union()
-      found = found or { calls = 0, kernel = largest(own) }
+      found = found or { calls = 0, kernel = lists.largest(own:group { by = { "name" },
+        sum = { "duration" } }, function(group) return group.duration.total end).name }
       found.calls = found.calls + row.calls
     end
   end
   if not found then return nil end
   local of_main = check(kernels:where { stream = main })
-  local waiting = waiting_of(of_main)
-  if not waiting then return nil end
-  local idle = of_main:union():gaps(first, last)
+  local queued = check(of_main:where { { "queue_time", ">", 0 } })
+  if #queued == 0 then return nil end
+  queued:less { column = "start", by = "queue_time", name = "launched" }
+  local waiting, idle = queued:union("launched", "start"), of_main:union():gaps(first, last)
   found.ns = both(both(held, waiting, first, last), idle, first, last):covered() / #instances
   found.calls = found.calls / #instances
   return found
@@ -168,8 +155,7 @@ function neighbours.program(kernels, instances)
     or distance(spans) < APART * statistics.median(excess) then
     return nil
   end
-  made.excess_ns = 0
-  for _, ns in ipairs(excess) do made.excess_ns = made.excess_ns + ns / instances end
+  made.excess_ns = statistics.sum(excess) / instances
   made.calls, made.p50_ns = #excess / instances, statistics.median(excess)
   made.usual_ns = made.usual_ns / instances
   return made

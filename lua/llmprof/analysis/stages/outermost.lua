@@ -29,19 +29,14 @@ local STEP = "ProfilerStep"
 local MOST_STAGES = 32
 
 
--- CUDA's libraries are all called alike: cuBLAS, cuDNN, cuFFT.
-local function is_library(domain)
-  return LIBRARIES[domain:lower()] or domain:find "^cu%u%u" ~= nil
-end
-
-
 -- The outermost ranges of a style by domain ("" is the default one), but for libraries'.
 local function by_domain(ranges, style)
   local domains = {}
   for _, row in ipairs(ranges:where { style = style, level = 0 }
     :group { by = { "domain", "tag" }, total = { "start", "duration" } }) do
     local name = row.domain or ""
-    if not is_library(name) then
+    -- CUDA's own are all called alike: cuBLAS, cuDNN, cuFFT
+    if not (LIBRARIES[name:lower()] or name:find "^cu%u%u") then
       local domain = domains[name] or { name = name, total = 0, tags = {} }
       domains[name] = domain
       domain.total = domain.total + row.duration.total
@@ -95,18 +90,21 @@ end
 
 -- Is a tag one of a step, an operator, a module, or a library's own?
 local function is_no_stage(tag)
-  for _, pattern in ipairs(OF_LIBRARIES) do
-    if tag:find(pattern) then return true end
-  end
-  return is_engines(tag) or range_name.read_text(tag) ~= nil
+  return lists.any(OF_LIBRARIES, function(pattern) return tag:find(pattern) end)
+    or is_engines(tag) or range_name.read_text(tag)
+end
+
+
+local function is_of_model(tag)
+  local role = range_name.role(tag)
+  return role == "prefill" or role == "decode"
 end
 
 
 -- "decode" for "decode_17", where that is what it says.
 local function without_number(tag)
   local word = tag:match "^(.-)[_%s#:-]*%d+$"
-  local role = word and range_name.role(word)
-  return (role == "prefill" or role == "decode") and word or nil
+  return word and is_of_model(word) and word or nil
 end
 
 
@@ -138,16 +136,13 @@ end
 -- The same where the steps of torch.profiler's schedule are around them: what lies in these,
 -- else the steps themselves (true behind the list).
 local function within_steps(ranges, tags)
-  local all, step = inside_tag(ranges, STEP), nil
-  for _, entry in ipairs(tags) do
-    if entry.tag == STEP then step = entry else all[#all + 1] = entry end
-  end
+  local step = lists.find(tags, "tag", STEP)
   if not step then return without_steps(tags) end
+  local all = lists.joined(inside_tag(ranges, STEP),
+    lists.filtered(tags, function(entry) return entry ~= step end))
   local kept = without_steps(all)
   if #kept > 0 then return kept end
-  for _, entry in ipairs(all) do
-    if is_engines(entry.tag) then return {} end
-  end
+  if lists.any(all, function(entry) return is_engines(entry.tag) end) then return {} end
   return { step }, true
 end
 
@@ -156,11 +151,7 @@ end
 -- the tags as they are.
 local function within_one(ranges, tags, domain)
   local inside = #tags == 1 and without_steps(inside_tag(ranges, tags[1].tag, domain)) or {}
-  for _, entry in ipairs(inside) do
-    local role = range_name.role(entry.tag)
-    if role == "prefill" or role == "decode" then return inside end
-  end
-  return tags
+  return lists.any(inside, function(entry) return is_of_model(entry.tag) end) and inside or tags
 end
 
 
@@ -208,12 +199,10 @@ end
 
 -- Give programs the names of their stages.
 local function name_stages(programs)
-  local count, number = {}, {}
-  for _, one in ipairs(programs) do count[one.module] = (count[one.module] or 0) + 1 end
-  for _, one in ipairs(programs) do
-    number[one.module] = (number[one.module] or 0) + 1
-    one.name = count[one.module] == 1 and one.module
-      or ("%s.%d"):format(one.module, number[one.module])
+  for _, own in ipairs(lists.grouped(programs, "module")) do
+    for number, one in ipairs(own) do
+      one.name = #own == 1 and one.module or ("%s.%d"):format(one.module, number)
+    end
   end
 end
 
@@ -242,12 +231,10 @@ local function xla_stages(trace)
   if #programs == 0 then return {} end
   name_stages(programs)
   local times, all = gpu_times(trace, programs)
-  local list = {}
-  for _, one in ipairs(programs) do
-    if (times[one.key] or 0) >= LEAST_SHARE * all then
-      list[#list + 1] = { name = one.name, tags = one.tags }
-    end
-  end
+  local list = lists.map(programs, function(one)
+    return (times[one.key] or 0) >= LEAST_SHARE * all and { name = one.name, tags = one.tags }
+      or nil
+  end)
   if #tuned > 0 then list[#list + 1] = { name = AUTOTUNING, tags = tuned, once = true } end
   return list
 end
@@ -255,18 +242,12 @@ end
 
 -- Declared stages, those that are called like XLA's with the tags of these.
 function outermost.resolve(trace, declared)
-  local list, known = {}, nil
-  for i, stage in ipairs(declared) do
-    list[i] = stage
-    if not stage.tags and not stage.parent then
-      if not known then
-        known = {}
-        for _, one in ipairs(xla_stages(trace)) do known[one.name] = one end
-      end
-      list[i] = known[stage.name] or stage
-    end
-  end
-  return list
+  local known
+  return lists.map(declared, function(stage)
+    if stage.tags or stage.parent then return stage end
+    known = known or xla_stages(trace)
+    return lists.find(known, "name", stage.name) or stage
+  end)
 end
 
 
@@ -279,12 +260,6 @@ local STEPS = { "%f[%a]steps?%f[%A]", "%f[%a]tokens?%f[%A]", "%f[%a]iter%f[%A]",
 -- That often in a stage, or more, on the mean.
 local LEAST_STEPS = 4
 
-local function is_step(tag)
-  local lower = tag:lower()
-  return lists.any(STEPS, function(word) return lower:find(word) end)
-end
-
-
 -- The tag of the ranges that mark the steps of a stage, in its domain, where there are such: a
 -- decode's by name, of others what lies right inside, most often. A prefill's parts are no steps.
 local function step_of(ranges, tag, domain)
@@ -295,7 +270,9 @@ local function step_of(ranges, tag, domain)
   if role == "prefill" then return nil end
   local best, most = nil, LEAST_STEPS * #ranges:where { tag = tag }
   for _, entry in ipairs(inside_tag(ranges, tag, domain)) do
-    local count = is_step(entry.tag) and #ranges:where { tag = entry.tag } or 0
+    local lower = entry.tag:lower()
+    local is_step = lists.any(STEPS, function(word) return lower:find(word) end)
+    local count = is_step and #ranges:where { tag = entry.tag } or 0
     if count > most or count == most and not best then best, most = entry.tag, count end
   end
   return best
@@ -346,16 +323,14 @@ function outermost.stages(trace)
   local ranges = errors.check(trace:frame "ranges")
   local domain = main_domain(by_domain(ranges, PUSH_POP))
     or main_domain(by_domain(ranges, START_END))
+  local name = domain and domain.name ~= "" and domain.name or nil
   local tags, only_steps = within_steps(ranges, domain and domain.tags or {})
-  if domain and not only_steps then
-    tags = within_one(ranges, tags, domain.name ~= "" and domain.name or nil)
-  end
+  if not only_steps then tags = within_one(ranges, tags, name) end
   if #tags > MOST_STAGES then return {} end
-  if domain then tags = without_cut(ranges, tags, domain.name ~= "" and domain.name or nil) end
+  tags = without_cut(ranges, tags, name)
   if #tags == 0 then return xla_stages(trace) end
   local declared = lists.map(lists.sort(tags, "first", "tag"), function(entry)
-    return { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
-      domain.name ~= "" and domain.name or nil) }
+    return { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag, name) }
   end)
   for i = 1, #declared do add_drafts(ranges, declared, declared[i]) end
   return declared, only_steps
@@ -427,8 +402,7 @@ end
 
 -- The tag that a name of a stage may mean: spelled nearly like it, or its beginning.
 local function meant(list, name)
-  local tags, own = {}, name:lower()
-  for i, entry in ipairs(list) do tags[i] = entry.tag end
+  local tags, own = lists.map(list, "tag"), name:lower()
   local found = keys.nearest(name, tags)
   for _, tag in ipairs(found and {} or tags) do
     local other = tag:lower()

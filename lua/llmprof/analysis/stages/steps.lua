@@ -18,27 +18,18 @@ local COLUMNS = { "range", "pid", "tid", "host_start", "host_end", "before", "st
   "kernels" }
 
 
--- The rows of a range on several devices are one step, done when the last is.
-local function merge(step, row)
-  step.before = math.max(step.before or row.before or step.host_start, row.before or 0)
-  step.first = math.min(step.first, row.start)
-  step.stop = math.max(step.stop, row["end"])
-  step.kernels = step.kernels + row.kernels
-end
-
-
 -- Every range of these names that launched something, by start: { range, pid, tid, host_start,
 -- host_stop, before (end of what ran before it; nil: nothing did), first (start of its first
--- operation), stop (ns), kernels }.
+-- operation), stop (ns), kernels }. The rows of a range on several devices are one step, done when
+-- the last is.
 local function ranges_named(trace, names)
-  local found = errors.check(trace:steps(names))
   local list, by_range = {}, {}
-  for number = 1, #found do
-    local row = {}
-    for _, column in ipairs(COLUMNS) do row[column] = found:get(number, column) end
+  for _, row in ipairs(rows.list(errors.check(trace:steps(names)), COLUMNS)) do
     local step = by_range[row.range]
     if step then
-      merge(step, row)
+      step.before = math.max(step.before or row.before or step.host_start, row.before or 0)
+      step.first, step.stop = math.min(step.first, row.start), math.max(step.stop, row["end"])
+      step.kernels = step.kernels + row.kernels
     else
       step = { range = row.range, host_start = row.host_start, host_stop = row.host_end,
         before = row.before, first = row.start, stop = row["end"], kernels = row.kernels,
@@ -116,27 +107,17 @@ function steps.within(frame, instances)
 end
 
 
--- The first of ranges by start that does not start before `time`.
-local function first_from(ranges, time)
-  return statistics.first_place(#ranges, function(place)
-    return ranges[place].host_start >= time
-  end)
-end
-
-
-local function is_inside(range, instance)
-  return range.host_stop <= instance.host_stop
-    and (not instance.pid or range.pid == instance.pid)
-end
-
-
--- The ranges of steps within an instance: those of its thread, else of any.
+-- The ranges of steps within an instance: those of its thread, else of any. ranges: by start.
 local function ranges_inside(instance, ranges)
   local own, all = {}, {}
-  for place = first_from(ranges, instance.host_start), #ranges do
+  local first = statistics.first_place(#ranges, function(place)
+    return ranges[place].host_start >= instance.host_start
+  end)
+  for place = first, #ranges do
     local range = ranges[place]
     if range.host_start > instance.host_stop then break end
-    if is_inside(range, instance) then
+    if range.host_stop <= instance.host_stop
+      and (not instance.pid or range.pid == instance.pid) then
       all[#all + 1] = range
       if range.thread == instance.thread then own[#own + 1] = range end
     end
@@ -190,11 +171,11 @@ function steps.runs(instances, by_engine)
     if not instance.steps then
       if not instance.parent then open[rank] = nil end
     elseif run and run.stage == instance.stage then
-      table.move(instance.steps, 1, #instance.steps, #run.steps + 1, run.steps)
+      lists.add(run.steps, instance.steps)
     else
       run = { stage = instance.stage, parent = instance.parent, rep = instance.rep,
         rank = instance.rank, used = by_engine and true or instance.used,
-        steps = table.move(instance.steps, 1, #instance.steps, 1, {}) }
+        steps = lists.first(instance.steps) }
       list[#list + 1], open[rank] = run, run
     end
   end

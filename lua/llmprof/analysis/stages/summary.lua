@@ -20,21 +20,14 @@ stage_summary.HELD_UP, stage_summary.LAUNCH_BOUND = 0.3, 0.5
 stage_summary.LAUNCHES_FILL = 0.5
 
 
-local function pick(instances, field)
-  local values = {}
-  for i, instance in ipairs(instances) do values[i] = instance[field] end
-  return values
-end
-
-
 local function timing(instances)
-  local wall = statistics.describe(pick(instances, "wall"))
+  local wall = statistics.describe(lists.map(instances, "wall"))
   return wall and { count = wall.count, mean_ns = wall.mean, std_ns = wall.std, min_ns = wall.min,
     max_ns = wall.max, total_ns = wall.total }
 end
 
 
-local function mean(instances, field) return statistics.sum(pick(instances, field)) / #instances end
+local function mean(instances, field) return lists.sum(instances, field) / #instances end
 
 
 -- The part of the idle time that launching calls fill. waiting: that of a stage.
@@ -137,14 +130,10 @@ local function instance_record(instance)
 end
 
 
--- Steps of one instance where they are marked or were inferred, else nil.
-local function mean_steps(instances)
-  local sum = 0
-  for _, instance in ipairs(instances) do
-    if not instance.steps then return nil end
-    sum = sum + #instance.steps
-  end
-  return #instances > 0 and sum / #instances or nil
+-- The mean of what all instances have a value of; nil where one has none, or there are none.
+local function mean_of_all(instances, value_of)
+  local values = lists.map(instances, value_of)
+  return #values > 0 and #values == #instances and statistics.sum(values) / #values or nil
 end
 
 
@@ -171,14 +160,10 @@ end
 -- The same of instances that are single steps of an engine: means. per_step: tokens that a
 -- request gets in one; is_speculated: that is not known.
 local function counts_of_steps(instances, verified)
-  local tokens, requests, unknown = 0, 0, nil
-  for _, instance in ipairs(instances) do
-    local made = tokens_of_step(instance, verified)
-    unknown = unknown or made == nil or nil
-    tokens = tokens + (made or 0)
-    requests = requests + (instance.requests or 0)
-  end
   if #instances == 0 then return {} end
+  local made = lists.map(instances, function(one) return tokens_of_step(one, verified) end)
+  local unknown = #made < #instances or nil
+  local tokens, requests = statistics.sum(made), lists.sum(instances, "requests")
   local batch = requests / #instances
   return { tokens = not unknown and tokens / #instances or nil, steps = 1, is_speculated = unknown,
     per_step = not unknown and tokens > 0 and tokens / requests or nil,
@@ -202,19 +187,11 @@ function stage_summary.counts(given, name, instances)
   local ranges = stage.count or 1
   local batch = given.metrics and given.metrics.batch or about.batch
   local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
-  local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
+  -- marked or inferred ones first
+  local steps = mean_of_all(instances, function(one) return one.steps and #one.steps end)
+    or stage.steps and stage.steps > 0 and stage.steps / ranges
     or (tokens and batch and tokens / batch) or nil
   return { tokens = tokens, steps = steps, batch = batch }
-end
-
-
--- Repeats that these instances are from.
-local function repeats_in(instances)
-  local seen, count = {}, 0
-  for _, instance in ipairs(instances) do
-    if not seen[instance.rep] then seen[instance.rep], count = true, count + 1 end
-  end
-  return count
 end
 
 
@@ -235,32 +212,16 @@ local function add_steps(stage, declared, counts, used)
 end
 
 
--- nil where no range marks the instances.
-local function mean_host(instances)
-  local sum = 0
-  for _, instance in ipairs(instances) do
-    if not instance.host_stop then return nil end
-    sum = sum + host_of(instance)
-  end
-  return sum / #instances
-end
-
-
-local function used_of(instances)
-  return lists.filtered(instances, function(instance) return instance.used end)
-end
-
-
 local function summarize(declared, instances, given)
-  local used, records = used_of(instances), json.list {}
-  for i, instance in ipairs(instances) do records[i] = instance_record(instance) end
-  local stage = { name = declared.name, parent = declared.parent, instances = records }
+  local used = lists.filtered(instances, "used")
+  local stage = { name = declared.name, parent = declared.parent,
+    instances = json.list(lists.map(instances, instance_record)) }
   if #used == 0 then return stage end
-  stage.repeats = repeats_in(used)
-  stage.host_ns = mean_host(used)
+  stage.repeats = #lists.grouped(used, "rep")
+  stage.host_ns = mean_of_all(used, host_of)
   if #given.found.ops == 0 then return stage end -- GPU activity was not recorded
   stage.wall = timing(used)
-  local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
+  local wall, idle = lists.sum(used, "wall"), lists.sum(used, "idle")
   stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
   stage.gpu_time_ns = mean(used, "gpu_time")
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
@@ -304,7 +265,7 @@ function stage_summary.own(found, given)
   local list, _, by_stage = json.list {}, lists.grouped(found.instances, "stage")
   for _, declared in ipairs(found.declared) do
     if by_stage[declared.name] then
-      local used = used_of(by_stage[declared.name])
+      local used = lists.filtered(by_stage[declared.name], "used")
       local stage = { name = declared.name, parent = declared.parent, instances = json.list {},
         own = timing(used), repeats = #used > 0 and #used or nil }
       local counts = stage_summary.counts(given, declared.name, used)
@@ -321,13 +282,10 @@ end
 
 -- The declared stage that is "decode" to the model, and its instances that count.
 function stage_summary.decodes(found)
-  local name, list = "decode", {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and range_name.role(instance.stage) == "decode" then
-      name, list[#list + 1] = instance.stage, instance
-    end
-  end
-  return name, list
+  local list = lists.filtered(found.instances, function(instance)
+    return instance.used and range_name.role(instance.stage) == "decode"
+  end)
+  return list[1] and list[#list].stage or "decode", list
 end
 
 

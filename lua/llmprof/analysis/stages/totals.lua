@@ -45,7 +45,7 @@ local function totals_of(trace, found, kernels)
     or trace_file.no_kinds {}
   if all and not found.whole then
     local inside = lists.sum(ops:group { by = { "stage" }, total = { "duration" } }, function(row)
-      return row.stage and row.duration.total or 0
+      return row.stage and row.duration.total
     end)
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
   end

@@ -50,13 +50,6 @@ local function sum_of(excess, places)
 end
 
 
-local function median_of(excess, places)
-  local values = {}
-  for i, place in ipairs(places) do values[i] = excess[place] end
-  return statistics.median(values)
-end
-
-
 -- The slow ones at every N-th place from one on; nil where that is no pattern.
 local function at_places(excess, count, first, every)
   local places, all, elsewhere = {}, 0, 0
@@ -65,7 +58,7 @@ local function at_places(excess, count, first, every)
     if excess[place] then places[#places + 1] = place end
   end
   if #places < LEAST_SLOW or #places < HITS * all then return nil end
-  local usual = median_of(excess, places)
+  local usual = statistics.median(lists.map(places, function(place) return excess[place] end))
   for place, ns in pairs(excess) do
     if (place - first) % every ~= 0 and ns > usual / 2 then elsewhere = elsewhere + 1 end
   end
@@ -92,13 +85,11 @@ end
 
 -- Do places follow each other at about one distance? That, or nil.
 local function distance_of(places)
-  local distances, near = {}, 0
+  local distances = {}
   for i = 2, #places do distances[i - 1] = places[i] - places[i - 1] end
   local usual = math.floor(statistics.median(distances) + 0.5)
-  for _, distance in ipairs(distances) do
-    if math.abs(distance - usual) <= 1 then near = near + 1 end
-  end
-  return usual > 2 and near >= HITS * #distances and usual or nil
+  local near = lists.filtered(distances, function(one) return math.abs(one - usual) <= 1 end)
+  return usual > 2 and #near >= HITS * #distances and usual or nil
 end
 
 
@@ -143,15 +134,6 @@ local function beside_neighbours(lengths, excess, places)
 end
 
 
--- Those that take many times as long, in order; nil without.
-local function few(excess, median)
-  local places = lists.filtered(sorted_keys(excess), function(place)
-    return excess[place] >= (MANY_TIMES - 1) * median
-  end)
-  return #places > 0 and places or nil
-end
-
-
 -- The slow ones of steps in order, of these lengths: { places, every (N; nil: they lie
 -- in groups), groups (nil without a pattern), excess_ns (how much longer than usual, by the
 -- median), total_ns, usual_ns }; nil without any.
@@ -163,8 +145,10 @@ function uneven_steps.find(lengths)
   if not places then places, every = spaced(excess) end
   local groups
   if not places then places, groups = clustered(excess, #lengths) end
-  if not places then places = few(excess, median) end
-  if not places then return nil end
+  places = places or lists.filtered(sorted_keys(excess), function(place)
+    return excess[place] >= (MANY_TIMES - 1) * median
+  end)
+  if #places == 0 then return nil end
   return { places = places, every = every, groups = groups,
     excess_ns = beside_neighbours(lengths, excess, places), total_ns = sum_of(excess, places),
     usual_ns = median }
@@ -182,18 +166,13 @@ local function before_of(step, previous)
 end
 
 
--- What a step is made of: ns in which the GPU worked, and idle ones by what the CPU was in.
-local function parts_of(found, split, item)
-  local parts = split(item.step, item.pid)
-  parts.gpu = found.busy(item.pid):covered(item.step.start, item.step.stop)
-  return parts
-end
-
-
+-- What steps are made of: ns in which the GPU worked, and idle ones by what the CPU was in.
 local function mean_parts(found, split, items)
   local sums = {}
   for _, item in ipairs(items) do
-    for part, ns in pairs(parts_of(found, split, item)) do
+    local parts = split(item.step, item.pid)
+    parts.gpu = found.busy(item.pid):covered(item.step.start, item.step.stop)
+    for part, ns in pairs(parts) do
       sums[part] = (sums[part] or 0) + ns / #items
     end
   end
@@ -203,12 +182,9 @@ end
 
 -- The part that makes slow steps longer than the others.
 local function longest_part(found, split, slow, others)
-  local a, b, best, most = mean_parts(found, split, slow), mean_parts(found, split, others), nil, 0
-  for _, part in ipairs(PARTS) do
-    local ns = (a[part] or 0) - (b[part] or 0)
-    if ns > most then best, most = part, ns end
-  end
-  return best
+  local a, b = mean_parts(found, split, slow), mean_parts(found, split, others)
+  local part, ns = lists.largest(PARTS, function(name) return (a[name] or 0) - (b[name] or 0) end)
+  return ns > 0 and part or nil
 end
 
 

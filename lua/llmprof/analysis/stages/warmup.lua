@@ -39,16 +39,13 @@ local MOST_FIRST, ALONE = 3, 4
 
 -- Does each thread that has an instance run the opener, so that threads repeat by themselves?
 local function repeat_alone(instances, opener)
-  local opens, all = {}, {}
+  local opens = {}
   for _, instance in ipairs(instances) do
-    if not instance.thread then return false end
-    if not instance.parent then all[instance.thread] = true end
-    if instance.stage == opener then opens[instance.thread] = true end
+    if instance.thread and instance.stage == opener then opens[instance.thread] = true end
   end
-  for thread in pairs(all) do
-    if not opens[thread] then return false end
-  end
-  return true
+  return not lists.any(instances, function(one)
+    return not one.thread or not one.parent and not opens[one.thread]
+  end)
 end
 
 
@@ -56,14 +53,9 @@ end
 -- `lane`: each begins with the first declared stage that is there. Returns how many the one with
 -- the most has.
 function cold.number_repeats(declared, instances)
-  local opener
-  for _, stage in ipairs(declared) do
-    for _, instance in ipairs(instances) do
-      if not opener and instance.stage == stage.name and not stage.parent then
-        opener = stage.name
-      end
-    end
-  end
+  local opener = lists.map(declared, function(stage)
+    return not stage.parent and lists.find(instances, "stage", stage.name) and stage.name or nil
+  end)[1]
   local by_thread = repeat_alone(instances, opener)
   local counts, most = {}, #instances > 0 and 1 or 0
   for _, instance in ipairs(instances) do
@@ -185,9 +177,8 @@ end
 
 -- How many of the first repeats all stages are left out of.
 local function skipped(left_out, stage_count)
-  local counts, rep = {}, 0
-  for _, entry in ipairs(left_out) do counts[entry.rep] = (counts[entry.rep] or 0) + 1 end
-  while stage_count > 0 and counts[rep + 1] == stage_count do rep = rep + 1 end
+  local rep, _, by_rep = 0, lists.grouped(left_out, "rep")
+  while stage_count > 0 and #(by_rep[rep + 1] or {}) == stage_count do rep = rep + 1 end
   return rep
 end
 
@@ -208,16 +199,6 @@ local function cut_stages(instances)
     end
   end
   return list
-end
-
-
--- Stages of which nothing but one that was cut was recorded; nil for none.
-local function only_cut(instances)
-  local names = {}
-  for _, instance in ipairs(instances) do
-    if instance.cut and instance.used then names[#names + 1] = instance.stage end
-  end
-  return #names > 0 and names or nil
 end
 
 
@@ -265,19 +246,7 @@ local function length(step) return step.stop - step.start end
 
 
 local function lengths(steps, first)
-  local values = {}
-  for i = first, #steps do values[#values + 1] = length(steps[i]) end
-  return values
-end
-
-
--- The median of the steps at one place in other instances; nil without.
-local function usual_at(others, place)
-  local values = {}
-  for _, instance in ipairs(others) do
-    if instance.steps[place] then values[#values + 1] = length(instance.steps[place]) end
-  end
-  return statistics.median(values)
+  return lists.map(table.move(steps, first, #steps, 1, {}), length)
 end
 
 
@@ -288,8 +257,10 @@ local function judge_steps(instances, list)
   local others = table.move(instances, 2, #instances, 1, {})
   for place, step in ipairs(first.steps) do
     if #first.steps - place < LEAST_STEPS then return end
-    local usual, elsewhere = statistics.median(lengths(first.steps, place + 1)),
-      usual_at(others, place)
+    local usual = statistics.median(lengths(first.steps, place + 1))
+    local elsewhere = statistics.median(lists.map(others, function(instance)
+      return instance.steps[place] and length(instance.steps[place])
+    end))
     if not is_outlier(length(step), usual)
       or (elsewhere and not is_outlier(length(step), elsewhere)) then
       return
@@ -298,13 +269,6 @@ local function judge_steps(instances, list)
     list[#list + 1] = { stage = first.stage, rep = first.rep, step = place - 1, ns = length(step),
       usual_ns = usual }
   end
-end
-
-
-local function cold_steps(instances, list)
-  for _, own in ipairs(lists.grouped(instances, function(instance)
-    return instance.used and instance.steps and instance.stage or nil
-  end)) do judge_steps(own, list) end
 end
 
 
@@ -349,42 +313,23 @@ end
 
 -- ---- the first steps of an engine ----
 
--- Longest and shortest of some instances from one place to another.
-local function extremes(list, first, last, value_of)
-  local least, most = math.huge, 0
-  for i = first, last do
-    local value = value_of(list[i])
-    least, most = math.min(least, value), math.max(most, value)
-  end
-  return least, most
-end
-
-
-local function wall_of(instance) return instance.wall end
-local function per_token(instance) return instance.wall / instance.work end
-
-
-local function all_count(list)
-  for _, instance in ipairs(list) do
-    if not instance.work or instance.work == 0 then return false end
-  end
-  return true
-end
-
-
 -- Did the first this many each take far longer than all behind them?
-local function begins_cold(list, count, value_of)
-  local least = extremes(list, 1, count, value_of)
-  local _, most = extremes(list, count + 1, #list, value_of)
-  return least > (#list - count == 1 and ALONE or OUTLIER) * most
+local function begins_cold(values, count)
+  local least = math.min(table.unpack(values, 1, count))
+  local most = statistics.describe(table.move(values, count + 1, #values, 1, {})).max
+  return least > (#values - count == 1 and ALONE or OUTLIER) * most
 end
 
 
--- How many steps the stage begins cold with.
+-- How many steps the stage begins cold with, by their times, and by those of a token where all
+-- steps say how many they work on.
 local function first_cold(list)
+  local walls, per_token = lists.map(list, "wall"), lists.map(list, function(one)
+    return (one.work or 0) > 0 and one.wall / one.work or nil
+  end)
   for count = math.min(MOST_FIRST, (#list + 1) // 3), 1, -1 do
-    if begins_cold(list, count, wall_of)
-      and (not all_count(list) or begins_cold(list, count, per_token)) then
+    if begins_cold(walls, count)
+      and (#per_token < #list or begins_cold(per_token, count)) then
       return count
     end
   end
@@ -392,36 +337,24 @@ local function first_cold(list)
 end
 
 
-local function leave_first_out(list, count)
-  for i = 1, count do
-    list[i].used = false
-    for _, step in ipairs(list[i].steps or {}) do step.cold = true end
+-- Leave the first ones of a stage out; what repeats.left_out says of them, of several ranks on one.
+local function leave_first_out(list, count, rank)
+  local first = lists.first(list, count)
+  for _, instance in ipairs(first) do
+    instance.used = false
+    for _, step in ipairs(instance.steps or {}) do step.cold = true end
   end
-end
-
-
--- What is left out of a stage, of several ranks on one.
-local function first_entry(list, count, rank)
-  local ns, others = 0, {}
-  for i, instance in ipairs(list) do
-    if i <= count then ns = ns + instance.wall else others[#others + 1] = instance.wall end
-  end
-  return { stage = list[1].stage, rep = 1, rank = rank, first = count, ns = ns,
-    usual_ns = statistics.median(others) }
+  local others = lists.map(table.move(list, count + 1, #list, 1, {}), "wall")
+  return { stage = list[1].stage, rep = 1, rank = rank, first = count,
+    ns = lists.sum(first, "wall"), usual_ns = statistics.median(others) }
 end
 
 
 -- How many were left out of a stage when the same capture was judged before.
 local function judged_first(repeats, stage, rank)
-  for _, entry in ipairs(repeats.left_out or {}) do
-    if entry.first and entry.stage == stage and entry.rank == rank then return entry.first end
-  end
-  return 0
-end
-
-
-local function are_several(instances)
-  return lists.any(instances, function(instance) return instance.rank ~= instances[1].rank end)
+  return lists.map(repeats.left_out or {}, function(entry)
+    return entry.stage == stage and entry.rank == rank and entry.first or nil
+  end)[1] or 0
 end
 
 
@@ -429,7 +362,7 @@ end
 -- of cold.judge. Instances are each a step, in order.
 function cold.judge_first(instances, repeats, policy)
   if policy ~= "auto" and type(policy) ~= "table" then return end
-  local left_out, several = repeats.left_out or {}, are_several(instances)
+  local left_out, several = repeats.left_out or {}, #lists.grouped(instances, "rank") > 1
   for _, list in ipairs(lists.grouped(instances, function(instance)
     return not instance.parent and ("%s %s"):format(instance.stage, instance.rank) or nil
   end)) do
@@ -437,8 +370,7 @@ function cold.judge_first(instances, repeats, policy)
     local count = policy == "auto" and first_cold(list)
       or policy ~= "auto" and math.min(judged_first(policy, list[1].stage, rank), #list - 1)
       or 0
-    leave_first_out(list, count)
-    if count > 0 then left_out[#left_out + 1] = first_entry(list, count, rank) end
+    if count > 0 then left_out[#left_out + 1] = leave_first_out(list, count, rank) end
   end
   repeats.left_out = #left_out > 0 and left_out or nil
 end
@@ -489,7 +421,7 @@ function cold.judge(instances, count, policy)
   local judged = type(policy) == "table" and as_before(policy) or nil
   local left_out, stage_count = cold_stages(instances, count,
     type(policy) == "table" and policy.skipped_first and "yes" or policy)
-  left_out = judged or table.move(cut_stages(instances), 1, #instances, #left_out + 1, left_out)
+  left_out = judged or lists.add(left_out, cut_stages(instances))
   local slowdown, excess = slowdown_of(instances, count)
   local without = skipped(left_out, stage_count)
   local repeats = { count = count, used = count - without, skipped_first = without > 0,
@@ -498,8 +430,14 @@ function cold.judge(instances, count, policy)
   for _, instance in ipairs(instances) do
     instance.used = not cold.left_out(repeats, instance.rep, instance.stage, instance.parent)
   end
-  repeats.cut = only_cut(instances)
-  if cold.are_judged(policy, "step") then cold_steps(instances, left_out) end
+  -- stages of which nothing but one that was cut was recorded
+  local cut = lists.map(instances, function(one)
+    return one.cut and one.used and one.stage or nil
+  end)
+  repeats.cut = #cut > 0 and cut or nil
+  local with_steps = cold.are_judged(policy, "step") and lists.grouped(instances,
+    function(one) return one.used and one.steps and one.stage or nil end) or {}
+  for _, own in ipairs(with_steps) do judge_steps(own, left_out) end
   if #left_out == 0 then repeats.left_out = nil end
   return repeats
 end
