@@ -136,50 +136,22 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
   return true;
 }
 
-/* The same among places [low, high), where it is known to lie, or high. */
-static size_t after_between(const llmprof_intervals *set, size_t low,
-                            size_t high, int64_t time) {
+size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time) {
+  size_t low = 0, high = set->count;
   LLMPROF_BISECT(low, high, at, set->items[at].end <= time);
   return low;
 }
 
-size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time) {
-  return after_between(set, 0, set->count, time);
-}
-
-/* The same, looking from a place onwards in ever larger steps. */
-static size_t after_place(const llmprof_intervals *set, size_t place,
-                          int64_t time) {
-  size_t step = 1;
-  if (place > set->count || (place && set->items[place - 1].end > time))
-    return llmprof_intervals_after(set, time);
-  while (place < set->count && set->items[place].end <= time) {
-    size_t low = place + 1;
-    place = set->count - low < step ? set->count : low + step;
-    step *= 2;
-    if (place == set->count || set->items[place].end > time)
-      return after_between(set, low, place, time);
-  }
-  return place;
-}
-
-int64_t llmprof_intervals_covered_near(const llmprof_intervals *set,
-                                       size_t *place, int64_t from,
-                                       int64_t to) {
+int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
+                                  int64_t to) {
   if (to <= from) return 0;
   int64_t total = 0;
-  *place = after_place(set, *place, from);
-  for (size_t i = *place; i < set->count && set->items[i].start < to; i++)
+  for (size_t i = llmprof_intervals_after(set, from);
+       i < set->count && set->items[i].start < to; i++)
     total = llmprof_time_sum(
         total, llmprof_time_between(larger(set->items[i].start, from),
                                     smaller(set->items[i].end, to)));
   return total;
-}
-
-int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
-                                  int64_t to) {
-  size_t place = SIZE_MAX;
-  return llmprof_intervals_covered_near(set, &place, from, to);
 }
 
 static bool add_gap(llmprof_intervals *gaps, size_t *cap, int64_t start,

@@ -68,24 +68,11 @@ size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time);
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
                                   int64_t to);
 
-/* The same, quickly where calls go on in time: *place is the caller's, of one
- * set, 0 at first. */
-int64_t llmprof_intervals_covered_near(const llmprof_intervals *set,
-                                       size_t *place, int64_t from, int64_t to);
-
 /* The holes of at least `shortest` ns within [from, to). The caller frees
  * *gaps; on failure (NOMEM) there is nothing to free. */
 bool llmprof_intervals_gaps(llmprof_intervals *gaps,
                             const llmprof_intervals *set, int64_t from,
                             int64_t to, int64_t shortest, llmprof_error *err);
-
-/* The holes of at least `shortest` ns between the rows of a frame as a frame of
- * its own, in order: start, end, duration. It borrows from `frame`, which
- * outlives it. NULL on failure. */
-llmprof_frame *llmprof_frame_idle_intervals(llmprof_frame *frame,
-                                            size_t start_column,
-                                            size_t end_column, int64_t shortest,
-                                            llmprof_error *err);
 
 /* What either covers. The caller frees *set; on failure (NOMEM) there is
  * nothing to free. */

@@ -221,19 +221,6 @@ static int f_union(lua_State *L) {
   return llmprof_lua_raise(L, &err);
 }
 
-/* frame:idle_intervals(shortest) -> frame of the times of this number of ns and
- * more in which no row ran, between those that did: start, end, duration */
-static int f_idle_intervals(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  int64_t shortest = luaL_checkinteger(L, 2);
-  size_t start = llmprof_lua_column_named(L, frame, "start");
-  size_t end = llmprof_lua_column_named(L, frame, "end");
-  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
-  llmprof_error err;
-  *made = llmprof_frame_idle_intervals(frame, start, end, shortest, &err);
-  return *made ? 1 : llmprof_lua_raise(L, &err);
-}
-
 /* frame:extent() -> first start and last end of start..end of any row; nothing
  * without an interval */
 static int f_extent(lua_State *L) {
@@ -311,15 +298,10 @@ static int f_covered(lua_State *L) {
 /* ---- the class ---- */
 
 static const luaL_Reg methods[] = {
-    {"columns", f_columns},
-    {"get", f_get},
-    {"values", f_values},
-    {"where", f_where},
-    {"union", f_union},
-    {"extent", f_extent},
-    {"idle_intervals", f_idle_intervals},
-    {"covered", f_covered},
-    {"close", llmprof_lua_close_frame},
+    {"columns", f_columns}, {"get", f_get},
+    {"values", f_values},   {"where", f_where},
+    {"union", f_union},     {"extent", f_extent},
+    {"covered", f_covered}, {"close", llmprof_lua_close_frame},
     {NULL, NULL},
 };
 

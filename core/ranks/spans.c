@@ -168,7 +168,7 @@ bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
 
 static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
                   const llmprof_intervals *const *sets, size_t count,
-                  size_t *places, int64_t *covered, llmprof_error *err) {
+                  int64_t *covered, llmprof_error *err) {
   size_t rows = llmprof_frame_rows(spans);
   for (size_t row = 0; row < rows; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
@@ -177,9 +177,7 @@ static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
     int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
     if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) continue;
     bool known = key >= 0 && (uint64_t)key < count;
-    covered[row] = known ? llmprof_intervals_covered_near(
-                               sets[key], &places[key], start, end)
-                         : 0;
+    covered[row] = known ? llmprof_intervals_covered(sets[key], start, end) : 0;
   }
   return true;
 }
@@ -191,11 +189,9 @@ bool llmprof_spans_cover(llmprof_frame *spans,
   const llmprof_column *loaded[3];
   size_t numbers[] = {columns->start, columns->end, columns->key};
   int64_t *covered = llmprof_absent_cells(llmprof_frame_rows(spans));
-  size_t *places = llmprof_zalloc(count, sizeof *places);
-  bool ok = ((covered && places) || llmprof_fail_nomem(err)) &&
+  bool ok = (covered || llmprof_fail_nomem(err)) &&
             timeline_columns(spans, numbers, 3, loaded, err) &&
-            cover(spans, loaded, sets, count, places, covered, err);
-  llmprof_free(places);
+            cover(spans, loaded, sets, count, covered, err);
   if (ok)
     return llmprof_frame_give(spans, name, "ns", LLMPROF_I64, covered, err);
   llmprof_free(covered);

@@ -248,7 +248,11 @@ end
 -- Times between the rows in which none of them ran: start, end, duration.
 function combine.gaps(rows, shortest)
   combine.check_times(rows, "gaps")
-  return rows:idle_intervals(whole_number("gaps", shortest == nil and 1 or shortest, 1))
+  local least = whole_number("gaps", shortest == nil and 1 or shortest, 1)
+  local busy = rows:union()
+  local first, last = busy:span()
+  return busy:gaps(first or 0, last or 0, least):frame()
+    :less { column = "end", by = "start", name = "duration" }
 end
 
 

@@ -233,26 +233,6 @@ TEST(longer_than_64_bits) {
 
 /* ---- against counting each nanosecond ---- */
 
-/* Near any place, forwards and back: as without one. */
-TEST(covered_near) {
-  enum {
-    COUNT = 500
-  };
-  static llmprof_interval items[COUNT];
-  for (int i = 0; i < COUNT; i++)
-    items[i] = (llmprof_interval){10 * i, 10 * i + 1 + rand() % 9};
-  llmprof_intervals set = {items, COUNT};
-  size_t place = 0;
-  for (int64_t from = -5; from < 10 * COUNT + 9; from += rand() % 40) {
-    int64_t at = rand() % 20 ? from : rand() % (10 * COUNT);
-    int64_t to = at + rand() % 50 - 2;
-    assert_true(llmprof_intervals_covered_near(&set, &place, at, to) ==
-                llmprof_intervals_covered(&set, at, to));
-  }
-  place = 0;
-  assert_true(llmprof_intervals_covered_near(&none, &place, 0, 9) == 0);
-}
-
 TEST(random_sets) {
   enum {
     TIMES = 64
@@ -310,67 +290,6 @@ static bool use_all(llmprof_frame *frame, llmprof_error *err) {
   return ok;
 }
 
-/* Pauses are the gaps of the union, from its beginning to its end. */
-static void expect_idle_intervals(llmprof_frame *frame, int64_t shortest) {
-  llmprof_error err = {0};
-  llmprof_intervals set, gaps;
-  assert_true(llmprof_intervals_of_frame(&set, frame, 0, 1, &err));
-  int64_t from = set.count ? set.items[0].start : 0;
-  int64_t to = set.count ? set.items[set.count - 1].end : 0;
-  assert_true(llmprof_intervals_gaps(&gaps, &set, from, to, shortest, &err));
-  llmprof_frame *made =
-      llmprof_frame_idle_intervals(frame, 0, 1, shortest, &err);
-  assert_non_null(made);
-  assert_int_equal(llmprof_frame_rows(made), gaps.count);
-  for (size_t i = 0; i < gaps.count; i++) {
-    int64_t cells[3];
-    for (size_t c = 0; c < 3; c++)
-      cells[c] = llmprof_cell(llmprof_frame_column(made, c, &err), i);
-    assert_true(cells[0] == gaps.items[i].start);
-    assert_true(cells[1] == gaps.items[i].end);
-    assert_true(cells[2] == cells[1] - cells[0]);
-  }
-  llmprof_frame_free(made);
-  llmprof_intervals_free(&set);
-  llmprof_intervals_free(&gaps);
-}
-
-TEST(idle_intervals) {
-  enum {
-    MANY = 3000
-  };
-  static int64_t many[2][MANY];
-  llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
-  for (int64_t shortest = 0; shortest < 12; shortest++)
-    expect_idle_intervals(frame, shortest);
-  llmprof_frame_free(frame);
-  frame = frame_of(starts, ends, keys, 0);
-  expect_idle_intervals(frame, 1);
-  llmprof_frame_free(frame);
-  for (int round = 0; round < 40; round++) {
-    for (int i = 0; i < MANY; i++) {
-      many[0][i] = round % 2 ? i * 30 : rand() % 90000;
-      many[1][i] = many[0][i] + rand() % 40 - 2;
-      if (rand() % 50 == 0) many[rand() % 2][i] = LLMPROF_ABSENT;
-      if (round == 7 && i > MANY / 2) many[0][i] += (int64_t)1 << 33;
-      if (round == 7 && i > MANY / 2) many[1][i] += (int64_t)1 << 33;
-    }
-    frame = frame_of(many[0], many[1], NULL, MANY);
-    expect_idle_intervals(frame, 1 + round % 20);
-    llmprof_frame_free(frame);
-  }
-}
-
-static bool make_idle_intervals(void *arg, llmprof_error *err) {
-  llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
-  if (!frame) return llmprof_fail_nomem(err);
-  llmprof_frame *made = llmprof_frame_idle_intervals(frame, 0, 1, 1, err);
-  bool ok = made != NULL;
-  llmprof_frame_free(made);
-  llmprof_frame_free(frame);
-  return ok;
-}
-
 static bool make_and_use(void *arg, llmprof_error *err) {
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
   bool ok = frame ? use_all(frame, err) : llmprof_fail_nomem(err);
@@ -380,5 +299,4 @@ static bool make_and_use(void *arg, llmprof_error *err) {
 
 TEST(allocations) {
   test_every_allocation(make_and_use, NULL);
-  test_every_allocation(make_idle_intervals, NULL);
 }
