@@ -56,18 +56,6 @@ static double apply(llmprof_step_kind kind, double a, double b) {
   }
 }
 
-/* Loops of their own for what is most: the compiler makes them wide. */
-static void apply_all(llmprof_step_kind kind, double *a, const double *b,
-                      size_t rows) {
-  if (kind == LLMPROF_STEP_TIMES) {
-    for (size_t i = 0; i < rows; i++) a[i] *= b[i];
-  } else if (kind == LLMPROF_STEP_PLUS) {
-    for (size_t i = 0; i < rows; i++) a[i] += b[i];
-  } else {
-    for (size_t i = 0; i < rows; i++) a[i] = apply(kind, a[i], b[i]);
-  }
-}
-
 /* A formula over a frame whose columns are loaded. */
 typedef struct formula {
   const llmprof_frame *frame;
@@ -98,7 +86,9 @@ static void run(const formula *f, block *stack, size_t first, size_t rows) {
       push_cells(f, step->column, stack[deep++], first, rows);
     } else {
       deep--;
-      apply_all(step->kind, stack[deep - 1], stack[deep], rows);
+      for (size_t i = 0; i < rows; i++)
+        stack[deep - 1][i] =
+            apply(step->kind, stack[deep - 1][i], stack[deep][i]);
     }
   }
 }
@@ -203,62 +193,20 @@ static double value_of(const total *t) {
   return t->is_real ? t->real : (double)t->whole;
 }
 
-/* Add a block of integers that doubles hold and none of which is absent; false,
- * and nothing was added, where it is none. */
-static bool add_block(total *t, const llmprof_column *column, size_t first,
-                      size_t count) {
-  const int64_t most = INT64_C(1) << 52; /* the most of a block that fit */
-  int64_t cells[LLMPROF_BLOCK], sum;
-  uint64_t all = 0;
-  bool fits = !t->is_real && column->type != LLMPROF_F64;
-  if (!fits) return false;
-  llmprof_cells(column, first, count, cells);
-  for (size_t i = 0; i < count; i++) {
-    fits &= cells[i] >= -most && cells[i] <= most;
-    all += (uint64_t)cells[i];
-  }
-  if (!fits || __builtin_add_overflow(t->whole, (int64_t)all, &sum))
-    return false;
-  t->whole = sum;
-  return true;
-}
-
-/* Sums, while rows are added. */
-typedef struct weighing {
-  const llmprof_column *column, *weight; /* NULL: each counts once */
-  total sum, weights;
-  size_t count;
-} weighing;
-
-static void weigh_row(weighing *w, size_t row) {
-  double value = llmprof_real_at(w->column, row);
-  if (isnan(value)) return;
-  double by = w->weight ? llmprof_real_at(w->weight, row) : 1;
-  if (isnan(by)) by = 1;
-  add(&w->sum, value * by);
-  add(&w->weights, by);
-  w->count++;
-}
-
-static void weigh_rows(weighing *w, size_t first, size_t count) {
-  if (!w->weight && add_block(&w->sum, w->column, first, count)) {
-    add(&w->weights, (double)count);
-    w->count += count;
-    return;
-  }
-  for (size_t row = first; row < first + count; row++) weigh_row(w, row);
-}
-
 static bool weigh(const llmprof_column *column, const llmprof_column *weight,
                   size_t rows, llmprof_weighed *made, llmprof_error *err) {
-  weighing w = {.column = column, .weight = weight};
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    weigh_rows(&w, row, llmprof_block(row, rows));
+  total sum = {0}, weights = {0};
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    double value = llmprof_real_at(column, row);
+    if (isnan(value)) continue;
+    double by = weight ? llmprof_real_at(weight, row) : 1;
+    if (isnan(by)) by = 1;
+    add(&sum, value * by);
+    add(&weights, by);
   }
-  made->count = w.count;
-  made->sum = value_of(&w.sum);
-  made->weight = value_of(&w.weights);
+  made->sum = value_of(&sum);
+  made->weight = value_of(&weights);
   return true;
 }
 

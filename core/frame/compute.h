@@ -53,7 +53,6 @@ bool llmprof_frame_compute(llmprof_frame *frame, const char *name,
  * rounding while all are integers. */
 typedef struct llmprof_weighed {
   double sum, weight;
-  size_t count; /* rows that have the number */
 } llmprof_weighed;
 
 /* Of columns[count] into weighed[count]. The weight of a row is that column's,

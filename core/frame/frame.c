@@ -40,21 +40,9 @@ size_t llmprof_frame_columns(const llmprof_frame *frame) {
   return frame->count;
 }
 
-/* Names of different marks differ. */
-static uint32_t mark_of(const char *name) {
-  size_t size = strlen(name);
-  const unsigned char *bytes = (const unsigned char *)name;
-  if (!size) return 0;
-  return (uint32_t)(size & 0xFF) << 24 | (uint32_t)bytes[size - 1] << 16 |
-         (uint32_t)bytes[size / 2] << 8 | bytes[size / 4];
-}
-
 size_t llmprof_frame_find(const llmprof_frame *frame, const char *name) {
-  uint32_t mark = mark_of(name);
-  for (size_t i = 0; i < frame->count; i++) {
-    const llmprof_slot *s = &frame->slots[i];
-    if (s->mark == mark && strcmp(s->column.name, name) == 0) return i;
-  }
+  for (size_t i = 0; i < frame->count; i++)
+    if (strcmp(frame->slots[i].column.name, name) == 0) return i;
   return SIZE_MAX;
 }
 
@@ -142,8 +130,7 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                     sizeof *frame->slots))
     return false;
   llmprof_slot *added = &frame->slots[frame->count++];
-  *added = (llmprof_slot){
-      .column = *column, .load = load, .user = user, .mark = mark_of(name)};
+  *added = (llmprof_slot){.column = *column, .load = load, .user = user};
   added->column.name = name;
   return true;
 }
@@ -363,7 +350,6 @@ static void add_view_column(llmprof_frame *view, llmprof_frame *frame,
   view->slots[view->count++] = (llmprof_slot){.column = there->column,
                                               .load = load_view_column,
                                               .user = frame,
-                                              .mark = there->mark,
                                               .below = frame,
                                               .there = column};
 }

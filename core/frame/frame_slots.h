@@ -9,7 +9,6 @@ typedef struct llmprof_slot {
   llmprof_column column;
   llmprof_column_loader load; /* NULL once the data is there */
   void *user;
-  uint32_t mark;        /* of its name: two that differ have others */
   llmprof_frame *below; /* has the same column, where this is of a view, */
   size_t there;         /* by this number */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
