@@ -30,6 +30,7 @@ typedef struct reader {
   const char *bytes;
   size_t size, at;
   size_t nodes, taken;
+  bool has_long; /* a number that cJSON would not read */
   llmprof_limits limits;
   llmprof_error *err;
 } reader;
@@ -110,9 +111,8 @@ static bool check_number(reader *r, bool *is_integer) {
     if (peek(r) == '+' || peek(r) == '-') r->at++;
     if (!check_digits(r)) return false;
   }
-  return r->at - start <= CJSON_LONGEST_NUMBER ||
-         fail_at(r, LLMPROF_LIMIT, start, "number of more than %d characters",
-                 CJSON_LONGEST_NUMBER);
+  r->has_long |= r->at - start > CJSON_LONGEST_NUMBER;
+  return true;
 }
 
 /* Four hex digits after "\u", or -1. */
@@ -292,14 +292,38 @@ static void seek(reader *r) {
     r->at++;
 }
 
+/* Writes a 0 over each number that is too long for cJSON, whose values nobody
+ * reads. `bytes` is the text of the reader. */
+static void shorten(reader r, char *bytes) {
+  bool is_integer;
+  size_t size;
+  for (r.at = 0; seek(&r), r.at < r.size;) {
+    size_t start = r.at;
+    if (bytes[start] == '"') {
+      check_string(&r, &size);
+      continue;
+    }
+    check_number(&r, &is_integer);
+    if (r.at - start <= CJSON_LONGEST_NUMBER) continue;
+    memset(bytes + start, ' ', r.at - start);
+    bytes[start] = '0';
+  }
+}
+
 /* NULL when out of memory: nothing else can go wrong after the check. cJSON
  * knows the mark only before texts that are long enough. */
 static cJSON *build(const reader *r) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, set_hooks);
   size_t skip = mark_size(r);
-  return cJSON_ParseWithLengthOpts(r->bytes + skip, r->size - skip, NULL,
-                                   false);
+  char *copy = r->has_long ? llmprof_memdup(r->bytes, r->size) : NULL;
+  if (r->has_long && !copy) return NULL;
+  if (copy) shorten(*r, copy);
+  const char *bytes = copy ? copy : r->bytes;
+  cJSON *tree =
+      cJSON_ParseWithLengthOpts(bytes + skip, r->size - skip, NULL, false);
+  llmprof_free(copy);
+  return tree;
 }
 
 /* ---- from cJSON's tree to ours ---- */

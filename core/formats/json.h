@@ -22,9 +22,8 @@ enum {
   LLMPROF_JSON_NODES = 32 * 1024 * 1024
 };
 
-/* The value, which the caller frees, or NULL: SYNTAX, LIMIT (a number
- * of more than 63 characters included), NOMEM, or RANGE for a number that is no
- * integer of 64 bits or too large for a double. Numbers
+/* The value, which the caller frees, or NULL: SYNTAX, LIMIT, NOMEM, or RANGE
+ * for a number that is no integer of 64 bits or too large for a double. Numbers
  * without fraction and exponent are integers. Messages begin with
  * "name:line:column: ". limits may be NULL. */
 llmprof_value *llmprof_json_parse(const char *bytes, size_t size,

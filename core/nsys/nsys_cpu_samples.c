@@ -62,8 +62,10 @@ static bool take_sample(void *user, const llmprof_scan *scan,
     return false;
   if (l->ids.count == before) return true;
   llmprof_cpu_sample_row *sample = &l->samples[row];
-  *sample = (llmprof_cpu_sample_row){
-      .time = values[1], .stack = LLMPROF_NONE, .weight = 1};
+  *sample =
+      (llmprof_cpu_sample_row){.time = llmprof_nsys_time(l->export, values[1]),
+                               .stack = LLMPROF_NONE,
+                               .weight = 1};
   return llmprof_nsys_thread(l->export, l->builder, values[2], &sample->thread);
 }
 

@@ -94,7 +94,8 @@ static inline bool add_detail(const nsys_export *export,
 /* Those of kernels that were added. */
 static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
   const detail_loader *loader = user;
-  return !llmprof_nsys_has_time(values[DETAIL_START], values[DETAIL_END]) ||
+  return !llmprof_nsys_has_time(loader->export, values[DETAIL_START],
+                                values[DETAIL_END]) ||
          add_detail(loader->export, loader->builder, values, err);
 }
 
@@ -223,13 +224,14 @@ static bool find_place(op_loader *loader, const int64_t *values) {
 
 static inline bool take_op(op_loader *loader, const int64_t *values,
                            llmprof_error *err) {
-  if (!llmprof_nsys_has_time(values[OP_START], values[OP_END])) {
+  if (!llmprof_nsys_has_time(loader->export, values[OP_START],
+                             values[OP_END])) {
     llmprof_builder_timeless(loader->builder,
                              op_tables[loader->row.kind].recorded_as);
     return true;
   }
-  loader->row.start = values[OP_START];
-  loader->row.end = values[OP_END];
+  loader->row.start = llmprof_nsys_time(loader->export, values[OP_START]);
+  loader->row.end = llmprof_nsys_time(loader->export, values[OP_END]);
   loader->row.correlation = llmprof_u32(values[OP_CORRELATION]);
   if ((loader->row.place == LLMPROF_NONE ||
        !is_same_place(loader->place, values + OP_PROCESS)) &&
@@ -248,7 +250,8 @@ static bool take_detailed(void *user, const int64_t *values,
                           llmprof_error *err) {
   const op_loader *loader = user;
   return take_kernel(user, values, err) &&
-         (!llmprof_nsys_has_time(values[OP_START], values[OP_END]) ||
+         (!llmprof_nsys_has_time(loader->export, values[OP_START],
+                                 values[OP_END]) ||
           add_detail(loader->export, loader->builder,
                      values + OP_KERNEL_COLUMNS, err));
 }
@@ -424,7 +427,7 @@ static bool take_stack(void *user, const llmprof_scan *scan,
 static bool take_op_stack(void *user, const int64_t *values,
                           llmprof_error *err) {
   const stack_loader *l = user;
-  return !llmprof_nsys_has_time(values[0], values[1]) ||
+  return !llmprof_nsys_has_time(l->export, values[0], values[1]) ||
          llmprof_builder_add_op_stack(l->builder, stack_of(l, values[2]), err);
 }
 
@@ -477,8 +480,8 @@ typedef struct call_loader {
 
 static bool read_call(const call_loader *loader, const int64_t *values,
                       llmprof_call_row *row) {
-  row->start = values[CALL_START];
-  row->end = values[CALL_END];
+  row->start = llmprof_nsys_time(loader->export, values[CALL_START]);
+  row->end = llmprof_nsys_time(loader->export, values[CALL_END]);
   row->correlation = llmprof_u32(values[CALL_CORRELATION]);
   row->name = llmprof_nsys_string(loader->export, values[CALL_NAME]);
   return llmprof_nsys_thread(loader->export, loader->builder,
@@ -496,7 +499,8 @@ static bool take_calls(void *user, const int64_t *values, size_t rows,
   while (rows) {
     size_t count = 0;
     for (; rows && count < SOME; rows--, values += CALL_COLUMNS) {
-      if (!llmprof_nsys_has_time(values[CALL_START], values[CALL_END]))
+      if (!llmprof_nsys_has_time(loader->export, values[CALL_START],
+                                 values[CALL_END]))
         llmprof_builder_timeless(loader->builder, LLMPROF_TABLE_CALLS);
       else if (!read_call(loader, values, &calls[count++]))
         return llmprof_fail_nomem(err);

@@ -18,6 +18,9 @@ typedef struct nsys_export {
   size_t string_of_cap;
   int64_t sole_process; /* of all operations, where none says its own, or
                            LLMPROF_ABSENT */
+  int64_t origin; /* what times are counted from: 0, or a moment, in ns since
+                     1970, where they are counted from that
+                     (nsys export --ts-normalize) */
   /* The thread that was asked for last, which seldom changes. */
   int64_t last_thread;
   uint32_t last_thread_row;
@@ -67,14 +70,23 @@ static inline bool llmprof_nsys_thread(nsys_export *export,
          llmprof_nsys_other_thread(export, builder, global_tid, row);
 }
 
-/* Is a time, in ns, within 36 years of 0, so that sums and differences of two
- * fit? LLMPROF_ABSENT is not. */
+/* A time of the export as one of the trace; one that is absent or far off stays
+ * no time. */
+static inline int64_t llmprof_nsys_time(const nsys_export *export, int64_t ns) {
+  return (int64_t)((uint64_t)ns - (uint64_t) export->origin);
+}
+
+/* Is a time of the trace, in ns, within 36 years of 0, so that sums and
+ * differences of two fit? LLMPROF_ABSENT is not. */
 static inline bool llmprof_nsys_is_time(int64_t ns) {
   return ns >= -(INT64_C(1) << 60) && ns <= INT64_C(1) << 60;
 }
 
-/* Can an event last from start to end? */
-static inline bool llmprof_nsys_has_time(int64_t start, int64_t end) {
+/* Can an event of the export last from start to end? */
+static inline bool llmprof_nsys_has_time(const nsys_export *export,
+                                         int64_t start, int64_t end) {
+  start = llmprof_nsys_time(export, start);
+  end = llmprof_nsys_time(export, end);
   return llmprof_nsys_is_time(start) && llmprof_nsys_is_time(end) &&
          end >= start;
 }

@@ -147,15 +147,16 @@ static void read_payload(const range_loader *l, const llmprof_scan *scan,
 static bool add_range(range_loader *l, const llmprof_scan *scan,
                       const int64_t *values, llmprof_error *err) {
   int64_t start = values[NVTX_START], end = values[NVTX_END];
-  if (!llmprof_nsys_has_time(start, end == LLMPROF_ABSENT ? start : end)) {
+  if (!llmprof_nsys_has_time(l->export, start,
+                             end == LLMPROF_ABSENT ? start : end)) {
     llmprof_builder_timeless(l->builder, LLMPROF_TABLE_RANGES);
     return true;
   }
   bool is_pair = values[NVTX_TYPE] == EVENT_START_END ||
                  values[NVTX_TYPE] == EVENT_IMPORTED_START_END;
   llmprof_range_row row = {
-      .start = start,
-      .end = end,
+      .start = llmprof_nsys_time(l->export, start),
+      .end = end == LLMPROF_ABSENT ? end : llmprof_nsys_time(l->export, end),
       .domain = llmprof_u32(values[NVTX_DOMAIN]),
       .category = llmprof_u32(values[NVTX_CATEGORY]),
       .payload = integer_payload(values),
@@ -188,10 +189,11 @@ static bool take_event(range_loader *l, const llmprof_scan *scan,
   default:
     break;
   }
-  if (llmprof_nsys_is_time(values[NVTX_START]))
-    llmprof_builder_range_time(l->builder, values[NVTX_START]);
-  if (llmprof_nsys_is_time(values[NVTX_END]))
-    llmprof_builder_range_time(l->builder, values[NVTX_END]);
+  for (int i = NVTX_START; i <= NVTX_END; i++) {
+    int64_t time = llmprof_nsys_time(l->export, values[i]);
+    if (llmprof_nsys_is_time(time))
+      llmprof_builder_range_time(l->builder, time);
+  }
   return true;
 }
 
@@ -212,11 +214,12 @@ static bool last_call(range_loader *l, llmprof_error *err) {
                                            "CUPTI_ACTIVITY_KIND_RUNTIME", err)
                 : 0;
   if (has != 1) return has == 0;
-  llmprof_query *query = llmprof_sqlite_query(
-      l->export->db,
-      "SELECT max(\"end\") FROM CUPTI_ACTIVITY_KIND_RUNTIME "
-      "WHERE \"end\" <= 1 << 60",
-      err);
+  char sql[160];
+  snprintf(sql, sizeof sql,
+           "SELECT max(\"end\" - %" PRId64 ") FROM CUPTI_ACTIVITY_KIND_RUNTIME "
+           "WHERE \"end\" - %" PRId64 " <= 1 << 60",
+           l->export->origin, l->export->origin);
+  llmprof_query *query = llmprof_sqlite_query(l->export->db, sql, err);
   int got = query ? llmprof_query_step(query, err) : -1;
   int64_t last = LLMPROF_ABSENT;
   if (got == 1) llmprof_query_ints(query, &last, 1);

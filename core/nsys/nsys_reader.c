@@ -28,6 +28,7 @@ typedef struct opening {
   nsys_export *export;
   llmprof_builder *builder;
   bool has_no_id; /* a string */
+  int64_t epoch;  /* when the session began, or LLMPROF_ABSENT */
 } opening;
 
 static bool keep_string(opening *o, int64_t id, uint32_t string) {
@@ -86,7 +87,8 @@ static bool take_meta(void *user, const llmprof_scan *scan,
 static bool take_epoch(void *user, const llmprof_scan *scan,
                        const int64_t *values) {
   (void)scan;
-  const opening *o = user;
+  opening *o = user;
+  o->epoch = values[0];
   llmprof_builder_epoch(o->builder, values[0]);
   return true;
 }
@@ -201,6 +203,38 @@ static bool load_small_tables(opening *o, llmprof_error *err) {
     ok = llmprof_scan_each(o->export->db, &small_tables[i].spec,
                            small_tables[i].take, o, NULL, err);
   return ok;
+}
+
+/* ---- when its times begin ---- */
+
+/* Of the first row that the table has; LLMPROF_ABSENT: none. */
+static bool first_start(const nsys_export *export, const char *table,
+                        int64_t *start, llmprof_error *err) {
+  const llmprof_scan_spec spec = {table, COLUMNS("start"), 1, 0};
+  llmprof_scan *scan;
+  *start = LLMPROF_ABSENT;
+  if (!llmprof_scan_open(export->db, &spec, &scan, err)) return false;
+  int got = scan ? llmprof_scan_next(scan, start, err) : 0;
+  llmprof_scan_close(scan);
+  return got >= 0;
+}
+
+/* Times count from the session's start, or from 1970, which a first one between
+ * 2001 and 2043 tells. */
+static bool find_origin(opening *o, llmprof_error *err) {
+  static const char *const tables[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
+                                       "CUPTI_ACTIVITY_KIND_RUNTIME",
+                                       "NVTX_EVENTS", "COMPOSITE_EVENTS"};
+  const int64_t in_2001 = INT64_C(1000000000000000000);
+  int64_t first = LLMPROF_ABSENT;
+  for (size_t i = 0;
+       first == LLMPROF_ABSENT && i < sizeof tables / sizeof *tables; i++)
+    if (!first_start(o->export, tables[i], &first, err)) return false;
+  if (first < in_2001 || first > INT64_C(1) << 61) return true;
+  o->export->origin =
+      o->epoch > in_2001 && o->epoch <= first ? o->epoch : first;
+  llmprof_builder_epoch(o->builder, o->export->origin);
+  return true;
 }
 
 /* ---- diagnostics ---- */
@@ -341,7 +375,7 @@ static bool open_export(const char *path, llmprof_builder *builder,
   nsys_export *export = llmprof_zalloc(1, sizeof *export);
   *state = export;
   if (!export) return llmprof_fail_nomem(err);
-  opening o = {.export = export, .builder = builder};
+  opening o = {.export = export, .builder = builder, .epoch = LLMPROF_ABSENT};
   export->path = path;
   export->last_thread = export->sole_process = LLMPROF_ABSENT;
   export->last_thread_row = LLMPROF_NONE;
@@ -353,7 +387,7 @@ static bool open_export(const char *path, llmprof_builder *builder,
             check_names(export, err) &&
             llmprof_sqlite_check_stored(export->db, err) &&
             find_sole_process(export, &known, err) &&
-            load_small_tables(&o, err);
+            load_small_tables(&o, err) && find_origin(&o, err);
   if (known) llmprof_builder_knows(builder, LLMPROF_KNOWS_CALLS);
   return ok;
 }

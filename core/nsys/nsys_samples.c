@@ -44,6 +44,7 @@ typedef struct reading {
 } reading;
 
 typedef struct loader {
+  const nsys_export *export;
   llmprof_builder *builder;
   metric metrics[MOST_METRICS];
   size_t metric_count;
@@ -109,8 +110,8 @@ enum {
 
 static bool add_reading(loader *l, int64_t time, int64_t type, int of,
                         double value) {
-  const reading r = {time, value, (uint8_t)(type & NSYS_METRICS_GPU_MASK),
-                     (uint8_t)of};
+  const reading r = {llmprof_nsys_time(l->export, time), value,
+                     (uint8_t)(type & NSYS_METRICS_GPU_MASK), (uint8_t)of};
   if (time == LLMPROF_ABSENT) return true;
   if (!llmprof_grow(&l->readings, &l->cap, l->count + 1, sizeof r))
     return false;
@@ -223,6 +224,7 @@ bool llmprof_nsys_load_samples(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err) {
   loader *l = llmprof_zalloc(1, sizeof *l);
   if (!l) return llmprof_fail_nomem(err);
+  l->export = export;
   l->builder = builder;
   l->sorted = true;
   bool ok = load(export, l, err);

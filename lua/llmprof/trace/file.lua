@@ -153,13 +153,11 @@ function trace_file.without_time(opened)
 end
 
 
-local USABLE = "if times count from 1970, subtract the first from each; else " .. AGAIN
-
 -- Where half of them have none, the rest says nothing.
 local function check_timeless(opened)
   for _, of in ipairs(timeless(opened)) do
     if 2 * of.count >= of.of then
-      damaged(opened, USABLE, "%s of %s rows of '%s' have no usable time",
+      damaged(opened, AGAIN, "%s of %s rows of '%s' have no usable time",
         text.count(of.count), text.count(of.of), of.name)
     end
   end
