@@ -3,7 +3,6 @@
 -- FLOP of their stage.
 local errors = require "llmprof.process.errors"
 local join = require "llmprof.analysis.counters.join"
-local ncu = require "llmprof.nvidia.ncu"
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
 local rows = require "llmprof.ranks.rows"
@@ -57,7 +56,7 @@ local function share(percent) return percent and math.min(percent / 100, 1) or n
 -- What holds up a kernel of a description; nil: not known.
 local function bound_of(own)
   local most = own.dram >= own.tensor and "DRAM" or "tensor"
-  return 100 * math.max(own.dram, own.tensor) >= ncu.LOW and most or nil
+  return math.max(own.dram, own.tensor) >= join.BUSY and most or nil
 end
 
 

@@ -457,6 +457,10 @@ local function coverage_of(list)
 end
 
 
+-- A unit that is used for this part of its peak limits a kernel.
+counters.BUSY = ncu.LOW / 100
+
+
 -- What the GPUs of a trace can do at most, for llmprof.nvidia.ncu.launches. cfg: the
 -- configuration's hardware table; without it results that were made with one, if there are.
 function counters.limits(devices, cfg, results)
