@@ -8,6 +8,7 @@
 -- the whole run.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
 local rows = require "llmprof.ranks.rows"
 local stages = require "llmprof.analysis.stages.find"
@@ -34,14 +35,6 @@ end
 local function counted(frame, conditions) return total_of(check(frame:where(conditions))) end
 
 
--- Functions by the samples in them, then by those in what they called.
-local function functions_of(trace, frame)
-  local found = check(trace:stack_functions(frame))
-  local shown = check(found:sort({ { "self", true }, { "total", true } }, cpu_samples.FUNCTIONS))
-  return rows.list(shown, { "name", "module", "self", "total" }), #found
-end
-
-
 -- The stacks of samples, or of operations, as a tree. all: its samples, or ns.
 function cpu_samples.tree(trace, frame, all)
   local found = check(trace:stack_tree(frame,
@@ -57,7 +50,11 @@ local function record(trace, frame, fields)
   fields.samples = samples
   fields.without_stack = counted(frame, { stack = false })
   fields.cut = counted(frame, { cut = 1 })
-  fields.functions, fields.different = functions_of(trace, frame)
+  -- by the samples in them, then by those in what they called
+  local found = check(trace:stack_functions(frame))
+  local shown = check(found:sort({ { "self", true }, { "total", true } }, cpu_samples.FUNCTIONS))
+  fields.functions = rows.list(shown, { "name", "module", "self", "total" })
+  fields.different = #found
   fields.tree = cpu_samples.tree(trace, frame, samples)
   return fields
 end
@@ -71,8 +68,7 @@ local function engine_tags(trace)
   for tag, step in pairs(found and found.steps or {}) do
     if step.phase then list[#list + 1] = { tag, step.phase } end
   end
-  table.sort(list, function(a, b) return a[1] < b[1] end)
-  return list
+  return lists.sort(list, 1)
 end
 
 
@@ -82,13 +78,6 @@ function cpu_samples.label(trace, frame, found)
   if not found.by_engine then return stages.label(trace, frame, found) end
   check(trace:label(frame, "stage", engine_tags(trace)))
   return check(trace:label(frame, "part", {}))
-end
-
-
--- Those of repeats that count.
-local function used(frame, found)
-  if found.by_engine then return frame end
-  return check(frame:where { stage_range = stages.used_ranges(found) })
 end
 
 
@@ -102,16 +91,6 @@ local function of_stage(trace, frame, name, has_threads)
 end
 
 
--- The names of the stages at the top, in their order.
-local function stage_names(found)
-  local list = {}
-  for _, stage in ipairs(found.declared) do
-    if not stage.parent then list[#list + 1] = stage.name end
-  end
-  return list
-end
-
-
 local function add_timeline(made, trace, found)
   local frame = check(trace:frame "cpu_samples")
   made.timeline = total_of(frame)
@@ -119,10 +98,12 @@ local function add_timeline(made, trace, found)
     made.stages[1] = record(trace, frame, { stage = stages.WHOLE_RUN, scope = "run" })
     return
   end
-  local inside = used(cpu_samples.label(trace, frame, found), found)
-  local placed = 0
-  for _, name in ipairs(stage_names(found)) do
-    local row = of_stage(trace, inside, name, not found.inferred)
+  local inside, placed = cpu_samples.label(trace, frame, found), 0
+  if not found.by_engine then -- those of repeats that count
+    inside = check(inside:where { stage_range = stages.used_ranges(found) })
+  end
+  for _, stage in ipairs(found.declared) do
+    local row = not stage.parent and of_stage(trace, inside, stage.name, not found.inferred) or nil
     made.stages[#made.stages + 1] = row
     placed = placed + (row and row.samples + (row.other_threads or 0) or 0)
   end
@@ -132,29 +113,20 @@ end
 
 -- ---- together ----
 
-local function add_files(made, list)
-  for _, file in ipairs(list) do
-    local frame = check(file.trace:frame "cpu_samples")
-    made.stages[#made.stages + 1] = record(file.trace, frame, { stage = file.stage,
-      scope = file.stage == stages.WHOLE_RUN and "run" or "stage", file = file.file })
-  end
-end
-
-
--- Does the timeline have samples, even if none?
-local function was_sampled(trace)
-  local has, message, code = trace:has "cpu_samples"
-  return has or has == nil and check(has, message, code)
-end
-
-
 -- { timeline (samples of it), outside (of these in no stage that counts), stages }: a record
 -- for each stage and source. nil where nothing was sampled. given: trace and found (nil
 -- without a timeline), stacks (list of { stage, file, trace }).
 function cpu_samples.describe(given)
   local made = { stages = json.list {} }
-  if given.trace and was_sampled(given.trace) then add_timeline(made, given.trace, given.found) end
-  add_files(made, given.stacks or {})
+  local has, message, code = true, nil, nil
+  if given.trace then has, message, code = given.trace:has "cpu_samples" end
+  if has == nil then check(has, message, code) end
+  if given.trace and has then add_timeline(made, given.trace, given.found) end
+  for _, file in ipairs(given.stacks or {}) do
+    local frame = check(file.trace:frame "cpu_samples")
+    made.stages[#made.stages + 1] = record(file.trace, frame, { stage = file.stage,
+      scope = file.stage == stages.WHOLE_RUN and "run" or "stage", file = file.file })
+  end
   return #made.stages > 0 and made or nil
 end
 

@@ -82,23 +82,6 @@ local function kernel_ids(kernels, whole)
 end
 
 
--- By full name the kernel's entry in the results.
-local function by_name(kernels)
-  local known = {}
-  for _, kernel in ipairs(kernels) do known[kernel.name] = kernel end
-  return known
-end
-
-
--- The number of an operation's label, which gets its category.
-local function label_of(timeline, row, kernel)
-  local number = timeline.label(kernel and kernel.label or row.name or kind_names[row.kind]
-    or "(unnamed)")
-  timeline:categorise(number, kind_categories[row.kind] or kernel and kernel.category)
-  return number
-end
-
-
 -- By process its rank, where there are several; not where a process has several.
 local function ranks_of(found)
   local ranks = {}
@@ -132,13 +115,18 @@ end
 -- What the events of the GPU say, and where it is from: a column of keys, and a function
 -- of a row of these.
 local function gpu_columns(timeline, view, given)
-  local known, id_of = by_name(given.kernels), kernel_ids(given.kernels, given.whole)
+  local known, id_of = {}, kernel_ids(given.kernels, given.whole)
+  for _, kernel in ipairs(given.kernels) do known[kernel.name] = kernel end
   local collective = collective_at(given.collectives)
   local by_start = given.collectives and { "start" } or {}
   local function column(name, get) return { { name = name, type = "integer", get = get } } end
   local list = {
     { { "name", "kind" }, column("label", function(row)
-      return label_of(timeline, row, known[row.name])
+      local kernel = known[row.name]
+      local number = timeline.label(kernel and kernel.label or row.name or kind_names[row.kind]
+        or "(unnamed)")
+      timeline:categorise(number, kind_categories[row.kind] or kernel and kernel.category)
+      return number
     end) },
     { { "name", "stage", "part" }, column("kernel", id_of) },
     { { "stage", "part" }, column("place", function(row)
@@ -313,14 +301,6 @@ end
 
 -- ---- of results ----
 
--- The collectives of the trace alone; nil without any.
-local function own_collectives(trace, found, ranks)
-  local made = ranks and ranks.collectives and #ranks.collectives > 0
-    and rank_view.frames(trace, layout.timeline, found)
-  return made and made.collectives or nil
-end
-
-
 -- The events of what results were made of, as gzip; nil where the GPU did nothing. fields: of
 -- llmprof.analysis.inputs.
 function events.packed(fields, results)
@@ -329,10 +309,12 @@ function events.packed(fields, results)
   frames.tidy()
   local views, own
   if fields.merged then views, own = rank_view.beside(fields.merged, trace) end
+  local has_own = not own and #(results.ranks and results.ranks.collectives or {}) > 0
+  if has_own then own = rank_view.frames(trace, layout.timeline, found).collectives end
   local bytes = events.encode { trace = trace, found = found, kernels = results.kernels,
     operators = fields.operators,
     whole = found.whole and stages.WHOLE_RUN or nil, layers = layers.finder(trace, found),
-    collectives = own or own_collectives(trace, found, results.ranks), ranks = views }
+    collectives = own, ranks = views }
   return bytes and pack.gzip(bytes)
 end
 

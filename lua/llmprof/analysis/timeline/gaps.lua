@@ -38,13 +38,10 @@ local function intervals_of(found, counted)
 end
 
 
--- What a gap has to be longer than to be told.
-local function bar_of(list) return #list == gaps.MOST and list[#list].ns or LEAST - 1 end
-
-
 -- Add the gaps of an interval to the list, which stays in order and keeps the longest.
 local function add_longest(list, busy, interval)
-  local found = check(busy:gaps(interval.start, interval.stop, bar_of(list) + 1)):frame()
+  local least = #list == gaps.MOST and list[#list].ns + 1 or LEAST
+  local found = check(busy:gaps(interval.start, interval.stop, least)):frame()
   found:less { column = "end", by = "start", name = "ns" }
   local longest = check(found:sort({ { "ns", true }, { "start" } }, gaps.MOST))
   local starts, stops = longest:values "start", longest:values "end"
@@ -153,14 +150,6 @@ local function layer_at(spans, moment)
 end
 
 
--- Which lines launched what was before a gap and what ended it, where stacks are known.
-local function add_lines(made, before, after)
-  made.line_before = before and before "line"
-  made.line, made.module = after and after "line", after and after "torch_module"
-  made["function"] = after and after "function"
-end
-
-
 -- The function that most samples of the CPU in a gap were in.
 local function add_samples(made, trace, frame, gap)
   local conditions = { { "time", ">=", gap.start }, { "time", "<", gap.stop } }
@@ -184,7 +173,11 @@ local function record(given, gap, own)
     call = call, call_ns = call and call_ns,
     before = shown_name(before, given.label),
     ended_by = shown_name(after, given.label) }
-  if given.lines then add_lines(made, before, after) end
+  if given.lines then -- which launched what was before, and what ended it
+    made.line_before = before and before "line"
+    made.line, made.module = after and after "line", after and after "torch_module"
+    made["function"] = after and after "function"
+  end
   if given.samples then add_samples(made, given.trace, given.samples, gap) end
   local classes = #given.api > 0
     and given.split({ start = gap.start, stop = gap.stop }, gap.interval.pid) or {}

@@ -35,9 +35,9 @@ end
 
 -- ---- CUDA graphs ----
 
-local function count_calls(state, pattern)
+local function count_calls(by_name, pattern)
   local count = 0
-  for name, calls in pairs(state.api_calls) do
+  for name, calls in pairs(by_name) do
     if name:find(pattern) then count = count + calls end
   end
   return count
@@ -45,12 +45,9 @@ end
 
 
 local function graphs(state)
-  local launches = count_calls(state, "GraphLaunch")
+  local launches = count_calls(state.api_calls, "GraphLaunch")
   if launches == 0 or not state.knows "calls" then return nil end
-  local served = 0
-  for name, calls in pairs(state.served_calls) do
-    if name:find "GraphLaunch" then served = served + calls end
-  end
+  local served = count_calls(state.served_calls, "GraphLaunch")
   local rows, nodes = state.kinds.graphs, state.graph_kernels
   local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
     text.count(launches), text.count(rows), text.count(nodes))
@@ -76,29 +73,21 @@ local function is_launch(name)
 end
 
 
--- The captures of streams on one thread, from its calls that begin and end them.
-local function captures_of(begins, ends)
-  local list = {}
-  for i = 1, math.min(#begins, #ends) do
-    list[i] = { start = begins:get(i, "start"), stop = ends:get(i, "end") }
-  end
-  return list
-end
-
-
 -- Launches recorded into a graph run nothing by themselves: those between the
--- start and the end of a stream capture on the same thread.
+-- start and the end of a stream capture on the same thread. names: of the calls.
 local function captured_launches(api, names)
-  local begun = api:where { name = names "BeginCapture" }
+  local function called(wanted) return check(api:where { name = lists.filtered(names, wanted) }) end
+  local begun = called(function(name) return name:find("BeginCapture", 1, true) end)
   if #begun == 0 then return 0 end
-  local ended = api:where { name = names "EndCapture" }
-  local all, count = check(api:where { name = names(is_launch) }), 0
+  local ended = called(function(name) return name:find("EndCapture", 1, true) end)
+  local all, count = called(is_launch), 0
   for _, thread in ipairs(begun:group { by = { "pid", "tid" } }) do
-    local own = { pid = thread.pid, tid = thread.tid }
-    if thread.tid then
-      count = count + #check(check(all:where(own)):within(captures_of(begun:where(own),
-        ended:where(own))))
+    local own, captures = { pid = thread.pid, tid = thread.tid }, {}
+    local stops = ended:where(own):values "end"
+    for i, start in ipairs(thread.tid and begun:where(own):values "start" or {}) do
+      captures[#captures + 1] = stops[i] and { start = start, stop = stops[i] }
     end
+    count = count + #check(check(all:where(own)):within(captures))
   end
   return count
 end
@@ -179,12 +168,10 @@ end
 
 -- Is nothing missing, as far as the rows themselves tell?
 local function lost_nothing(state)
-  if state.ops == 0 then return false end
-  for _, check_of in ipairs { graphs, launches, orphans } do
+  return state.ops > 0 and not lists.any({ graphs, launches, orphans }, function(check_of)
     local result = check_of(state)
-    if result and result.level ~= "ok" then return false end
-  end
-  return true
+    return result and result.level ~= "ok"
+  end)
 end
 
 
@@ -322,15 +309,6 @@ end
 
 -- ---- gathering ----
 
--- Did all operations without a call begin before all that have one?
-local function ran_first(unserved, served)
-  if #unserved == 0 or #served == 0 then return false end
-  local first, last = served:union():span(), math.mininteger
-  for _, start in ipairs(unserved:values "start") do last = math.max(last, start) end
-  return last < first
-end
-
-
 -- Calls by name, those that GPU operations came from, and processes.
 local function gather_calls(state, api, ops)
   for _, row in ipairs(api:group { by = { "name" } }) do
@@ -344,7 +322,10 @@ local function gather_calls(state, api, ops)
       state.orphan_ops = state.orphan_ops + row.count
     end
   end
-  state.orphans_first = ran_first(ops:where { api = false }, ops:where { { "api", "~=", false } })
+  -- did all operations without a call begin before all that have one?
+  local first = ops:where { { "api", "~=", false } }:extent()
+  local orphans_after = first and ops:where { { "start", ">=", first }, api = false }
+  state.orphans_first = first and state.orphan_ops > 0 and #orphans_after == 0
   for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end
 end
 
@@ -370,17 +351,8 @@ local function gather(given)
   local ranges = check(trace:frame "ranges")
   state.ranges = #ranges
   state.open_ranges = #ranges:where { open = 1 }
-  state.captured_launches = captured_launches(api, function(wanted)
-    local names = {}
-    for name in pairs(state.api_calls) do
-      if type(wanted) == "string" and name:find(wanted, 1, true) or type(wanted) == "function"
-        and wanted(name) then
-        names[#names + 1] = name
-      end
-    end
-    return names
-  end)
-  if count_calls(state, "GraphLaunch") > 0 then
+  state.captured_launches = captured_launches(api, sorted_keys(state.api_calls))
+  if count_calls(state.api_calls, "GraphLaunch") > 0 then
     local kernels = check(trace:frame "kernels")
     state.graph_kernels = #kernels:where { { "graph_node", "~=", false } }
   end

@@ -10,6 +10,7 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local frame_rows = require "llmprof.ranks.rows"
+local lists = require "llmprof.tables.lists"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
@@ -261,20 +262,13 @@ end
 
 local STREAM = { "pid", "device", "context", "stream" }
 
--- Do kernels never run beside another one of their stream?
-local function are_apart(kernels)
-  for _, group in ipairs(kernels:group { by = STREAM, total = { "duration" }, union = true }) do
-    if group.duration.total ~= group.busy then return false end
-  end
-  return true
-end
-
-
 -- How many kernels run inside another one of their stream, from its start to its end: one that
 -- starts early still ends behind the one before it. Those of a graph run side by side.
 local function count_inside(kernels)
   local plain = check(kernels:where { { "graph_node", "==", false }, { "duration", ">", 0 } })
-  if are_apart(plain) then return 0 end
+  local are_beside = lists.any(plain:group { by = STREAM, total = { "duration" }, union = true },
+    function(group) return group.duration.total ~= group.busy end)
+  if not are_beside then return 0 end
   plain:overlap { by = STREAM, name = "shared" }
   plain:less { column = "duration", by = "shared", name = "alone" }
   return #check(plain:where { alone = 0 })
@@ -360,41 +354,16 @@ end
 
 -- ---- repeats and steps ----
 
--- Without what the capture ended in.
+-- By stage, without what the capture ended in: a list of lists, and these by name.
 local function by_stage(instances)
-  local list, order = {}, {}
-  for _, instance in ipairs(instances) do
-    if not list[instance.stage] then
-      list[instance.stage] = {}
-      order[#order + 1] = instance.stage
-    end
-    if not instance.cut then table.insert(list[instance.stage], instance) end
-  end
-  return list, order
+  return lists.grouped(lists.filtered(instances, function(one) return not one.cut end), "stage")
 end
 
 
 -- Of numbers, those below SHORT of the median.
 local function count_short(numbers)
-  local middle, count = statistics.median(numbers), 0
-  for _, number in ipairs(numbers) do
-    if number < SHORT * middle then count = count + 1 end
-  end
-  return count
-end
-
-
--- Kernels of an instance, by its steps where it has them: a decode of more tokens
--- runs more.
-local function kernels_of(instance) return instance.kernels + instance.graphs end
-
-
-local function kernels_of_steps(instances)
-  local list = {}
-  for _, instance in ipairs(instances) do
-    for _, step in ipairs(instance.steps or {}) do list[#list + 1] = step.kernels end
-  end
-  return list
+  local middle = statistics.median(numbers)
+  return #lists.filtered(numbers, function(number) return number < SHORT * middle end)
 end
 
 
@@ -414,15 +383,12 @@ local function count_outer(ranges)
 end
 
 
--- Marked ranges of steps within the instances that launched nothing at all.
-local function idle_steps(state, stage, instances)
-  local name
-  for _, declared in ipairs(state.found.declared) do
-    if declared.name == stage then name = declared.step end
-  end
+-- Marked ranges of steps within the instances that launched nothing at all, where this many did
+-- something.
+local function idle_steps(state, stage, instances, marked)
+  local declared = lists.find(state.found.declared, "name", stage)
+  local name = declared and declared.step
   if not name or state.found.inferred then return 0 end
-  local marked = 0
-  for _, instance in ipairs(instances) do marked = marked + #(instance.steps or {}) end
   local ranges = check(check(state.trace:frame "ranges"):where { tag = name })
   return math.max(count_outer(steps.within(ranges, instances)) - marked, 0)
 end
@@ -430,11 +396,13 @@ end
 
 -- The same work, again: { short, all, said }.
 local function add_stage(sums, state, stage, instances)
-  local kernels = {}
-  for i, instance in ipairs(instances) do kernels[i] = kernels_of(instance) end
-  local ran = kernels_of_steps(instances)
+  local kernels, ran = {}, {} -- of instances, and of their steps: a decode of more tokens runs more
+  for i, instance in ipairs(instances) do
+    kernels[i] = instance.kernels + instance.graphs
+    lists.add(ran, lists.map(instance.steps or {}, "kernels"))
+  end
   local short = #kernels > 1 and count_short(kernels) or 0
-  local idle = idle_steps(state, stage, instances)
+  local idle = idle_steps(state, stage, instances, #ran)
   local poor = (#ran > 1 and count_short(ran) or 0) + idle
   if short > 0 then sums.said[#sums.said + 1] = ("%d of %d %s"):format(short, #kernels, stage) end
   if poor > 0 then
@@ -448,8 +416,9 @@ function invariants.work(state)
   local found = state.found
   if not found or found.whole or found.inferred or state.ops == 0 then return nil end
   local sums = { short = 0, all = 0, said = {} }
-  local list, order = by_stage(found.instances)
-  for _, stage in ipairs(order) do add_stage(sums, state, stage, list[stage]) end
+  for _, own in ipairs(by_stage(found.instances)) do
+    add_stage(sums, state, own[1].stage, own)
+  end
   if sums.all < 2 then return nil end
   return { share = part(sums.short, sums.all), text = sums.short == 0
     and "repeats and steps of a stage run about as many kernels"
@@ -460,17 +429,12 @@ end
 
 -- A stage works no longer than it takes.
 function invariants.walls(state)
-  local found, wrong, all = state.found, 0, 0
-  for _, instance in ipairs(found and found.instances or {}) do
-    if instance.wall then
-      all = all + 1
-      if instance.busy > instance.wall or instance.idle < 0 then wrong = wrong + 1 end
-    end
-  end
-  if wrong == 0 then return nil end
-  return { share = part(wrong, all),
-    text = ("%s of %s stages are busy for longer than they take"):format(text.count(wrong),
-      text.count(all)), fix = AGAIN }
+  local all = lists.filtered(state.found and state.found.instances or {}, "wall")
+  local wrong = lists.filtered(all, function(one) return one.busy > one.wall or one.idle < 0 end)
+  if #wrong == 0 then return nil end
+  return { share = part(#wrong, #all),
+    text = ("%s of %s stages are busy for longer than they take"):format(text.count(#wrong),
+      text.count(#all)), fix = AGAIN }
 end
 
 
@@ -478,7 +442,7 @@ end
 function invariants.steps(state)
   local found = state.found
   if not found or found.whole or found.inferred or found.by_engine then return nil end
-  local list, said, share = by_stage(found.instances), {}, nil
+  local said, share, _, list = {}, nil, by_stage(found.instances)
   for _, stage in ipairs(found.declared) do
     local made = stage.step and list[stage.name]
       and steps.kernels_lacking(state.trace, stage.step, list[stage.name])

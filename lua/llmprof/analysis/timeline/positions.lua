@@ -102,25 +102,13 @@ local function is_decode(kind)
 end
 
 
--- Kinds of steps that are alike, decode first, then those with most steps.
-local function kinds_of(known)
-  return lists.sort(known.frame:group { by = KIND },
-    function(kind) return is_decode(kind) and 0 or 1 end, "-count")
-end
-
-
-local function only(frame, kind)
-  local wanted = {}
-  for _, key in ipairs(KIND) do wanted[key] = kind[key] or false end
-  return check(frame:where(wanted))
-end
-
-
 -- The kernels between which layers of the steps of a kind lie, with `from`, when the next one
 -- begins there, and `first`, the number of the layer behind the first of a step; nil where
 -- layers cannot be told or are not as many as `count` of the rank; and how many there are.
 local function marks_of(kernels, known, kind, count)
-  local alike = only(known.frame, kind)
+  local of_kind = {}
+  for _, key in ipairs(KIND) do of_kind[key] = kind[key] or false end
+  local alike = check(known.frame:where(of_kind))
   local own = check(kernels:where { rank = kind.rank or false,
     step = { alike:get((#alike + 1) // 2, "step") } })
   local made = layers.of_kernels(own)
@@ -139,20 +127,20 @@ end
 
 local MARK = { "rank", "step_row", "step", "from", "first" }
 
--- A prefill that no engine labels may hold encoders, whose layers are others.
-local function is_of_the_model(kind) return is_decode(kind) or kind.context ~= nil end
-
-
 -- Where layers begin, as one frame with `layer` (from 0) and `until`, when the next one
 -- begins: the last of a step, which has no end of its own, is left out, or the first, which
 -- has no beginning. nil without any.
 local function find_marks(made)
   local kernels = places.add_steps(made, check(check(made.trace:frame "kernels"):where {}))
   local counts, list = {}, {}
-  for i, kind in ipairs(kinds_of(made.known)) do
+  -- decode first, then those with most steps
+  local kinds = lists.sort(made.known.frame:group { by = KIND },
+    function(kind) return is_decode(kind) and 0 or 1 end, "-count")
+  for _, kind in ipairs(lists.first(kinds, KINDS)) do
     local rank = kind.rank or -1
     local marks, count
-    if i <= KINDS and is_of_the_model(kind) then
+    -- a prefill that no engine labels may hold encoders, whose layers are others
+    if is_decode(kind) or kind.context then
       marks, count = marks_of(kernels, made.known, kind, counts[rank])
     end
     if marks and (counts[rank] or is_decode(kind)) and #marks > 0 then

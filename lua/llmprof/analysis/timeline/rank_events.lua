@@ -59,15 +59,10 @@ end
 local function column(name, get) return { name = name, type = "integer", get = get } end
 
 
--- By full name the one that a person can read.
-local function labels_of(view)
-  return labels.unique(lists.map(view:group { by = { "name" } }, "name"))
-end
-
-
 local function gpu_of(timeline, view)
   local function nothing() return nil end
-  local read, phase = labels_of(view), rows.has(view, "phase") and "phase" or nil
+  local read = labels.unique(lists.map(view:group { by = { "name" } }, "name"))
+  local phase = rows.has(view, "phase") and "phase" or nil
   view = check(view:select { "start", "duration", "lane", "name", "waiting", "key", "ordinal",
     phase })
   rows.extend(view, { "name" }, {
@@ -101,13 +96,6 @@ end
 
 local TIMES = { "start", "end" }
 
--- Collectives in an order of their own: files and processes may have brought them in any.
-local function in_order(all)
-  local list = { { "world" }, { "start" }, { "key" }, { "ordinal" } }
-  return check(check(all:where { { "world", ">=", 0 } }):sort(list))
-end
-
-
 -- Steps and collectives as frames with start and end, { steps, found }, either may be nil.
 -- made: the second value of llmprof.ranks.examine; clock: { offset, at, drift } that is
 -- taken from their times, nil for none.
@@ -115,8 +103,10 @@ function rank_events.views(made, clock)
   local function on_clock(view)
     return view and clock and pack.join({ view }, { clock }, TIMES) or view
   end
-  return { steps = on_clock(made.steps and on_gpu(made.steps)),
-    found = on_clock(made.collectives and in_order(made.collectives)) }
+  -- collectives in an order of their own: files and processes may have brought them in any
+  local found = made.collectives and check(check(made.collectives:where { { "world", ">=", 0 } })
+    :sort { { "world" }, { "start" }, { "key" }, { "ordinal" } })
+  return { steps = on_clock(made.steps and on_gpu(made.steps)), found = on_clock(found) }
 end
 
 

@@ -3,32 +3,10 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local stages = require "llmprof.analysis.stages.find"
+local tuple = require("llmprof.tables.keys").tuple
 
 local transfers = { where = { "trace" }, reads = { "found" },
   gives = { transfers = "copies by stage, direction and kind of host memory" } }
-
-
--- The copies of the used repeats. Their columns are made for copies and sets alone, which
--- are few beside the kernels.
-local function copies_of(trace, found)
-  return stages.used(trace, errors.check(trace:frame "transfers"), found):where { kind = "copy" }
-end
-
-
--- Is the host side of the copies pageable? nil when the trace does not say.
-local function is_pageable(group)
-  if group.host_memory == nil then return nil end
-  return group.host_memory == "pageable"
-end
-
-
--- The sum that copies belong to, made for the first of them.
-local function entry_for(sums, list, stage, group)
-  local direction, pageable = group.direction or "other", is_pageable(group)
-  return lists.entry(list, sums, ("%s/%s/%s"):format(stage, direction, tostring(pageable)),
-    { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
-      gpu_time_ns = 0 })
-end
 
 
 -- List of { stage, direction, pageable (true, false or absent), calls, bytes (absent where a
@@ -37,11 +15,17 @@ function transfers.list(trace, found)
   local sums, list = {}, json.list {}
   local by = { "direction", "host_memory" }
   if not found.whole then by[3] = "stage" end
-  local copies = copies_of(trace, found)
+  -- whose columns are made for copies and sets alone, which are few beside the kernels
+  local copies = stages.used(trace, errors.check(trace:frame "transfers"), found)
+    :where { kind = "copy" }
   for _, group in ipairs(copies:group { by = by, sum = { "bytes" }, total = { "duration" } }) do
     local stage = found.whole and stages.WHOLE_RUN or group.stage
     if stage then
-      local entry = entry_for(sums, list, stage, group)
+      local direction, pageable = group.direction or "other", nil -- nil: the trace does not say
+      if group.host_memory then pageable = group.host_memory == "pageable" end
+      local entry = lists.entry(list, sums, tuple(stage, direction, pageable),
+        { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
+          gpu_time_ns = 0 })
       entry.calls = entry.calls + group.count
       entry.bytes = entry.bytes and group.bytes.count == group.count
         and entry.bytes + group.bytes.total or nil
