@@ -313,8 +313,20 @@ static bool read_header(llmprof_csv *csv, llmprof_error *err) {
                       csv->name);
 }
 
+/* Fields of a row at least. */
+static size_t least_of(const llmprof_csv *csv) {
+  const char *last = csv->options.may_end_behind;
+  for (size_t i = 0; last && i < csv->header_row.count; i++)
+    if (strcmp(csv->header_row.fields[i].bytes, last) == 0) return i + 1;
+  return csv->header_row.count;
+}
+
 static int check_count(llmprof_csv *csv, llmprof_error *err) {
   size_t want = csv->header_row.count, count = csv->row.count;
+  if (count < want && count >= least_of(csv)) {
+    while (csv->row.count < want && !csv->nomem) on_field(NULL, 0, csv);
+    return csv->nomem ? (llmprof_fail_nomem(err), -1) : 1;
+  }
   if (count == want) return 1;
   char what[80];
   snprintf(what, sizeof what, "%zu fields where the header has %zu", count,

@@ -20,6 +20,9 @@ typedef struct llmprof_csv_options {
   /* The header is the first row that contains this field; everything before
    * it is preamble. NULL: the first row that is not noise is the header. */
   const char *header_has;
+  /* Rows may end behind this field of the header: the others are empty then.
+   * NULL, or none: they have as many as the header. */
+  const char *may_end_behind;
   /* The row after the header holds units (ncu's raw page) and is left out. */
   bool units_row;
 } llmprof_csv_options;

@@ -9,6 +9,7 @@
 #include "formats/csv.h"
 #include "frame/intern.h"
 #include "frame/row_table.h"
+#include "ncu/ncu_details.h"
 #include "ncu/ncu_ranges.h"
 #include "os/source.h"
 #include "text/metric_unit.h"
@@ -48,6 +49,20 @@ static const char *const titles[TITLES] = {
     "CC",
 };
 
+/* Those of a details page, which has a row for each metric of a launch. */
+enum {
+  LABEL,
+  UNIT,
+  VALUE,
+  DETAILS
+};
+
+static const char *const detail_titles[DETAILS] = {
+    [LABEL] = "Metric Name",
+    [UNIT] = "Metric Unit",
+    [VALUE] = "Metric Value",
+};
+
 /* Those of the frame. */
 static const llmprof_row_column columns[] = {
     {"source", NULL, true},   {"pid", NULL, false},
@@ -74,11 +89,15 @@ typedef struct metric {
 
 struct llmprof_ncu_page {
   char *path;
+  const void *bytes; /* borrowed; NULL: they are in the file */
+  size_t size;
   llmprof_csv *csv;
   llmprof_strings *strings;
   uint32_t fields[TITLES]; /* by title; NOWHERE: the page lacks it */
+  bool is_details;
+  uint32_t details[DETAILS]; /* fields of a details page */
   metric *metrics;
-  size_t metric_count;
+  size_t metric_count, metric_cap;
   uint32_t source;
 };
 
@@ -154,26 +173,27 @@ static uint32_t title_of(const llmprof_csv_field *field) {
   return title;
 }
 
-static bool has_title(const llmprof_csv_row *header, const char *title) {
-  size_t field = 0;
-  while (field < header->count && !equals(&header->fields[field], title))
-    field++;
-  return field < header->count;
+/* Its field; NOWHERE: there is none. */
+static uint32_t find_title(const llmprof_csv_row *header, const char *title) {
+  for (uint32_t field = 0; field < header->count; field++)
+    if (equals(&header->fields[field], title)) return field;
+  return NOWHERE;
 }
 
-static bool check_page(const llmprof_ncu_page *page, llmprof_error *err) {
+/* Finds out which page it is. */
+static bool check_page(llmprof_ncu_page *page, llmprof_error *err) {
   const llmprof_csv_row *header = llmprof_csv_header(page->csv);
-  bool of_metrics = has_title(header, "Metric Name");
-  bool of_sections = has_title(header, "Section Name");
-  if (of_metrics && of_sections && has_title(header, "Metric Value"))
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "%s: a details page, not a raw page, which "
-                        "ncu --csv --page raw prints",
-                        page->path);
-  if (of_metrics || of_sections || !has_title(header, titles[ID]))
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: no raw page of ncu",
-                        page->path);
-  return true;
+  int found = 0;
+  for (int i = 0; i < DETAILS; i++) {
+    page->details[i] = find_title(header, detail_titles[i]);
+    found += page->details[i] != NOWHERE;
+  }
+  page->is_details = found == DETAILS;
+  return ((page->is_details ||
+           (!found && find_title(header, "Section Name") == NOWHERE)) &&
+          find_title(header, titles[ID]) != NOWHERE) ||
+         llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: no page of ncu",
+                      page->path);
 }
 
 /* The same name twice has no one value: its metric is left out. */
@@ -206,7 +226,7 @@ static bool read_titles(llmprof_ncu_page *page, uint32_t *times,
   for (uint32_t i = 0; i < header->count; i++) {
     uint32_t title = title_of(&header->fields[i]);
     if (title == TITLES) {
-      if (!add_metric(page, i, times, err)) return false;
+      if (!page->is_details && !add_metric(page, i, times, err)) return false;
     } else if (page->fields[title] != NOWHERE) {
       return llmprof_fail(err, LLMPROF_SYNTAX, "%s: column '%s' appears twice",
                           page->path, titles[title]);
@@ -260,18 +280,70 @@ static bool read_units(llmprof_ncu_page *page, llmprof_error *err) {
   return true;
 }
 
+/* ---- a details page ---- */
+
+/* The metric of a row and its unit; NULL: it is none for sure. */
+static const char *row_metric(const llmprof_ncu_page *page,
+                              const llmprof_csv_row *row,
+                              llmprof_metric_unit *unit) {
+  *unit = llmprof_metric_unit_read(row->fields[page->details[UNIT]].bytes);
+  return ncu_details_metric(row->fields[page->details[LABEL]].bytes,
+                            unit->base);
+}
+
+/* A metric once, though sections repeat it. */
+static bool add_row_metric(llmprof_ncu_page *page, const char *name,
+                           const llmprof_metric_unit *unit) {
+  metric m = {.unit = *unit};
+  if (!llmprof_strings_add(page->strings, name, strlen(name), &m.name))
+    return false;
+  for (size_t i = 0; i < page->metric_count; i++)
+    if (page->metrics[i].name == m.name) return true;
+  if (!llmprof_grow(&page->metrics, &page->metric_cap, page->metric_count + 1,
+                    sizeof *page->metrics))
+    return false;
+  page->metrics[page->metric_count++] = m;
+  return true;
+}
+
+/* Rows of a details page lack what the header has for ncu's rules. */
+static const llmprof_csv_options options = {.header_has = "Kernel Name",
+                                            .may_end_behind = "Metric Value"};
+
+static llmprof_csv *open_csv(const llmprof_ncu_page *page, llmprof_error *err) {
+  return page->bytes ? llmprof_csv_open_bytes(page->path, page->bytes,
+                                              page->size, &options, err)
+                     : llmprof_csv_open(page->path, &options, err);
+}
+
+/* Which metrics there are, before the rows are read. */
+static bool find_metrics(llmprof_ncu_page *page, llmprof_error *err) {
+  llmprof_csv *csv = open_csv(page, err);
+  llmprof_csv_row row;
+  int got = csv ? 1 : -1;
+  while (got == 1 && (got = llmprof_csv_next(csv, &row, err)) == 1) {
+    llmprof_metric_unit unit;
+    const char *name = row_metric(page, &row, &unit);
+    if (llmprof_interrupted()) got = (llmprof_fail_interrupted(err), -1);
+    if (name && !add_row_metric(page, name, &unit))
+      got = (llmprof_fail_nomem(err), -1);
+  }
+  llmprof_csv_close(csv);
+  return got == 0;
+}
+
+/* ---- either ---- */
+
 /* The csv becomes the page's. */
 static llmprof_ncu_page *open_page(llmprof_ncu_page *page, llmprof_csv *csv,
                                    llmprof_error *err) {
   page->csv = csv;
   if (csv && check_page(page, err) && read_header(page, err) &&
-      read_units(page, err))
+      (page->is_details ? find_metrics(page, err) : read_units(page, err)))
     return page;
   llmprof_ncu_page_close(page);
   return NULL;
 }
-
-static const llmprof_csv_options options = {.header_has = "Kernel Name"};
 
 static llmprof_ncu_page *new_page(const char *name, llmprof_error *err) {
   llmprof_ncu_page *page = llmprof_zalloc(1, sizeof *page);
@@ -282,28 +354,31 @@ static llmprof_ncu_page *new_page(const char *name, llmprof_error *err) {
   return llmprof_fail_nomem(err), NULL;
 }
 
-llmprof_ncu_page *llmprof_ncu_page_open(const char *path, llmprof_error *err) {
+/* Takes the page. */
+static llmprof_ncu_page *open_new(llmprof_ncu_page *page, llmprof_error *err) {
   llmprof_error why = {0};
-  llmprof_ncu_page *page = new_page(path, err);
   if (!page) return NULL;
-  llmprof_csv *csv = llmprof_csv_open(path, &options, &why);
+  llmprof_csv *csv = open_csv(page, &why);
   if (!csv && why.code == LLMPROF_EMPTY)
-    explain(page, llmprof_source_open(path, NULL), &why);
+    explain(page,
+            page->bytes ? llmprof_source_bytes(page->path, page->bytes,
+                                               page->size, NULL)
+                        : llmprof_source_open(page->path, NULL),
+            &why);
   if (!csv && err) *err = why;
   return open_page(page, csv, err);
+}
+
+llmprof_ncu_page *llmprof_ncu_page_open(const char *path, llmprof_error *err) {
+  return open_new(new_page(path, err), err);
 }
 
 llmprof_ncu_page *llmprof_ncu_page_open_bytes(const char *name,
                                               const void *bytes, size_t size,
                                               llmprof_error *err) {
-  llmprof_error why = {0};
   llmprof_ncu_page *page = new_page(name, err);
-  if (!page) return NULL;
-  llmprof_csv *csv = llmprof_csv_open_bytes(name, bytes, size, &options, &why);
-  if (!csv && why.code == LLMPROF_EMPTY)
-    explain(page, llmprof_source_bytes(name, bytes, size, NULL), &why);
-  if (!csv && err) *err = why;
-  return open_page(page, csv, err);
+  if (page) page->bytes = bytes, page->size = size;
+  return open_new(page, err);
 }
 
 void llmprof_ncu_page_close(llmprof_ncu_page *page) {
@@ -341,6 +416,7 @@ typedef struct reading {
   llmprof_intern seen; /* of launch_key */
   llmprof_buffer tags;
   const llmprof_csv_row *row;
+  int64_t process, id; /* of the launch at hand */
 } reading;
 
 static const llmprof_csv_field *cell_of(const reading *r, uint32_t title) {
@@ -437,15 +513,16 @@ static bool is_whole_range(const reading *r) {
          r->page->fields[STREAM] != NOWHERE && !is_present(cell_of(r, STREAM));
 }
 
-static bool read_value(const reading *r, size_t number, double *value,
+/* A metric's, in a unit, from a cell. */
+static bool read_value(const reading *r, const metric *m,
+                       const llmprof_metric_unit *unit,
+                       const llmprof_csv_field *cell, double *value,
                        llmprof_error *err) {
-  const metric *m = &r->page->metrics[r->metrics[number]];
-  const llmprof_csv_field *cell = &r->row->fields[m->field];
   double got;
   char what[160];
   switch (llmprof_csv_number(cell->bytes, cell->size, &got)) {
   case LLMPROF_NUMBER_OK:
-    *value = llmprof_metric_unit_scale(&m->unit, got);
+    *value = llmprof_metric_unit_scale(unit, got);
     return true;
   case LLMPROF_NUMBER_ABSENT:
     return true;
@@ -494,8 +571,34 @@ static bool read_row(reading *r, llmprof_error *err) {
   };
   double *values = llmprof_row_table_add(&r->table, cells);
   if (!values) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < r->table.real_count && !r->page->is_details; i++) {
+    const metric *m = &r->page->metrics[r->metrics[i]];
+    if (!read_value(r, m, &m->unit, &r->row->fields[m->field], &values[i], err))
+      return false;
+  }
+  return true;
+}
+
+/* Of a details page: the value of a launch, whose rows follow each other. The
+ * first of a metric counts. */
+static bool read_detail(reading *r, llmprof_error *err) {
+  llmprof_metric_unit unit;
+  const char *name = row_metric(r->page, r->row, &unit);
+  int64_t process = whole_of(cell_of(r, PROCESS)),
+          id = whole_of(cell_of(r, ID));
+  if ((!r->table.rows || process != r->process || id != r->id) &&
+      !read_row(r, err))
+    return false;
+  r->process = process, r->id = id;
+  if (!name) return true;
+  double *values = r->table.reals + (r->table.rows - 1) * r->table.real_count;
+  uint32_t wanted = llmprof_strings_find(r->page->strings, name, strlen(name));
   for (size_t i = 0; i < r->table.real_count; i++) {
-    if (!read_value(r, i, &values[i], err)) return false;
+    const metric *m = &r->page->metrics[r->metrics[i]];
+    if (m->name == wanted && isnan(values[i]) &&
+        strcmp(m->unit.base, unit.base) == 0)
+      return read_value(r, m, &unit, &r->row->fields[r->page->details[VALUE]],
+                        &values[i], err);
   }
   return true;
 }
@@ -508,7 +611,8 @@ static bool read_rows(reading *r, llmprof_error *err) {
     if (got < 0) return false;
     if (!got) return r->table.rows || nothing_profiled(r->page, err);
     r->row = &row;
-    if (!read_row(r, err)) return false;
+    if (!(r->page->is_details ? read_detail(r, err) : read_row(r, err)))
+      return false;
   }
 }
 

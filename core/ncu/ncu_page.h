@@ -1,5 +1,7 @@
-/* The raw page that Nsight Compute prints of its report (--page raw --csv): the
- * counters of a row for each launch. Private to the core. */
+/* Pages that Nsight Compute prints of its report: the raw page (--csv --page
+ * raw), a row for each launch, and the details page (--csv), a row for each
+ * metric of a launch, by its label; labels that stand for no metric for sure
+ * are left out. Private to the core. */
 #ifndef LLMPROF_NCU_PAGE_H
 #define LLMPROF_NCU_PAGE_H
 

@@ -33,7 +33,7 @@ static const llmprof_reader_hint hints[] = {
 
 const llmprof_reader llmprof_ncu_reader = {
     .name = "ncu",
-    .what = "CSV page of Nsight Compute (ncu --csv --page raw)",
+    .what = "CSV page of Nsight Compute (ncu --csv)",
     .hints = hints,
     .instead = "llmprof repl %s looks at its counters; in a recorded capture "
                "they are joined to a timeline",

@@ -200,6 +200,41 @@ TEST(units) {
 #define ROW(id, grid, value) \
   "\"" id "\",\"9\",\"f\",\"" grid "\",\"" value "\"\n"
 
+#define DETAILS                                                             \
+  "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\"," \
+  "\"Metric Unit\",\"Metric Value\",\"Rule Name\"\n"
+#define DETAIL(id, label, unit, value) \
+  "\"" id "\",\"9\",\"f\",\"s\",\"" label "\",\"" unit "\",\"" value "\"\n"
+
+/* Each row in its own unit; a label that two metrics have is told by that. */
+TEST(details) {
+  static const char bytes[] = DETAILS DETAIL("0", "Duration", "us", "2.50")
+      DETAIL("0", "Memory Throughput", "%", "40")
+          DETAIL("0", "Memory Throughput", "Gbyte/s", "1,234.5")
+              DETAIL("0", "Duration", "us", "9") DETAIL(
+                  "0", "No Such Label", "%",
+                  "7") "\"0\",\"9\",\"f\",\"s\",\"\",\"\",\"\","
+                       "\"SOLBottleneck\"\n" DETAIL("1", "Duration", "ms", "3")
+                           DETAIL("1", "lts__t_bytes.sum", "Kbyte", "2");
+  const char *unit;
+  static const uint32_t all[] = {0, 1, 2, 3};
+  llmprof_ncu_page *page = open_text(bytes, NULL);
+  assert_int_equal(llmprof_ncu_page_metrics(page), 4);
+  assert_string_equal(llmprof_ncu_page_metric(page, 2, &unit),
+                      "dram__bytes.sum.per_second");
+  assert_string_equal(unit, "byte/s");
+  llmprof_frame *frame = llmprof_ncu_page_counters(page, all, 4, NULL);
+  assert_int_equal(llmprof_frame_rows(frame), 2);
+  assert_string_equal(text(frame, "name", 0), "f");
+  assert_true(real(frame, "gpu__time_duration.sum", 0) == 2.5 / 1e6);
+  assert_true(real(frame, "dram__bytes.sum.per_second", 0) == 1234.5 * 1e9);
+  assert_true(isnan(real(frame, "lts__t_bytes.sum", 0)));
+  assert_true(real(frame, "gpu__time_duration.sum", 1) == 3 / 1e3);
+  assert_true(real(frame, "lts__t_bytes.sum", 1) == 2000);
+  llmprof_frame_free(frame);
+  llmprof_ncu_page_close(page);
+}
+
 TEST(refused) {
   static const struct {
     const char *text;
@@ -214,10 +249,17 @@ TEST(refused) {
        "commas"},
       {"\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric "
        "Value\"\n\"0\",\"f\"\n",
-       LLMPROF_UNSUPPORTED,
-       ": a details page, not a raw page, which ncu --csv --page raw prints"},
+       LLMPROF_UNSUPPORTED, ": no page of ncu"},
       {"\"Kernel Name\",\"Invocations\"\n", LLMPROF_UNSUPPORTED,
-       ": no raw page of ncu"},
+       ": no page of ncu"},
+      {DETAILS "\"0\",\"9\",\"f\",\"\",\"Duration\",\"us\"\n", LLMPROF_SYNTAX,
+       ":2: 6 fields where the header has 8: \"0\",\"9\",\"f\",\"\","
+       "\"Duration\",\"us\""},
+      {DETAILS DETAIL("0", "Duration", "us", "2,5"), LLMPROF_SYNTAX,
+       ":2: gpu__time_duration.sum is not a number as LC_ALL=C has it: 2,5"},
+      {DETAILS DETAIL("0", "Duration", "us", "2") DETAIL(
+           "1", "Duration", "us", "2") DETAIL("0", "Duration", "us", "2"),
+       LLMPROF_SYNTAX, ":4: ID 0 was on line 2 already"},
       {"\"ID\",\"Kernel Name\",\"ID\"\n", LLMPROF_SYNTAX,
        ": column 'ID' appears twice"},
       {SHORT, LLMPROF_EMPTY, ": no kernels were profiled"},

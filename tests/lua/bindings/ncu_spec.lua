@@ -32,7 +32,7 @@ describe("llmprof.ncu", function()
     local page = assert(opened((PAGE:gsub("1,234.5", "1234,50"))))
     assert.same({ nil, path .. ":3: dram__bytes.sum is not a number as LC_ALL=C has it: 1234,50",
       "syntax" }, { page:counters { ["dram__bytes.sum"] = true } })
-    assert.same({ nil, path .. ": no raw page of ncu", "unsupported" },
+    assert.same({ nil, path .. ": no page of ncu", "unsupported" },
       { opened '"Kernel Name"\n' })
     os.remove(path)
     assert.same({ nil, path .. ": No such file or directory", "notfound" }, { ncu.open(path) })
