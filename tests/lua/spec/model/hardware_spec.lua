@@ -19,7 +19,7 @@ end
 
 
 describe("conf/hardware", function()
-  -- The driver's name, dense bf16 TFLOP/s, GB/s, SMs.
+  -- The driver's name, dense TFLOP/s of bf16 (fp16 where there is none), GB/s, SMs.
   local gpus = {
     { "NVIDIA A100-SXM4-40GB", 312, 1555, 108 }, { "NVIDIA A100-SXM4-80GB", 312, 2039, 108 },
     { "NVIDIA A100-PCIE-40GB", 312, 1555, 108 },
@@ -32,23 +32,26 @@ describe("conf/hardware", function()
     { "NVIDIA GeForce RTX 5090", 209.5, 1792, 170 },
     { "AMD Instinct MI300X", 1307.4, 5300, 304 }, { "AMD Instinct MI325X", 1307.4, 6000, 304 },
     { "AMD Instinct MI355X", 2516.6, 8000, 256 },
+    { "Tesla V100-SXM2-16GB", 125, 900, 80 }, { "Tesla V100-SXM2-32GB", 125, 900, 80 },
+    { "Tesla V100-PCIE-16GB", 112, 900, 80 }, { "Tesla V100-PCIE-32GB", 112, 900, 80 },
   }
 
   it("has every GPU by its driver's name", function()
     for _, gpu in ipairs(gpus) do
       local file = hardware.find(gpu[1])
       assert.same({ gpu[2] * 1e12, gpu[3] * 1e9, gpu[4] },
-        { file.peak_per_s.bf16, file.bandwidth_bytes_per_s, file.sm_count }, gpu[1])
-      assert.matches(gpu[1]:match "^%u+", file.source)
+        { file.peak_per_s.bf16 or file.peak_per_s.fp16, file.bandwidth_bytes_per_s,
+          file.sm_count }, gpu[1])
+      assert.matches(gpu[1]:match "^%u%u+" or "NVIDIA", file.source)
     end
     assert.equal(#gpus, #files.names("conf/hardware", ".yaml"))
   end)
 
-  -- 2 FLOP per fused multiply-add on 128 lanes (64 on GA100) of each SM.
+  -- 2 FLOP per fused multiply-add on 128 lanes (64 on GA100 and GV100) of each SM.
   it("has fp32 peaks that are those of its SMs at the boost clock", function()
     for _, gpu in ipairs(gpus) do
       local file = hardware.find(gpu[1])
-      local lanes = gpu[1]:find "A100" and 64 or 128
+      local lanes = gpu[1]:find "[AV]100" and 64 or 128
       local expected = 2 * lanes * file.sm_count * file.clock_hz.boost
       assert.is_true(math.abs(file.peak_per_s.fp32 / expected - 1) < 0.01, gpu[1])
     end
