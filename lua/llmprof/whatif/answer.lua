@@ -14,10 +14,6 @@ local answer = {}
 local function ms(value) return (("%.3f"):format(value / 1e6):gsub("^%-(0%.000)$", "%1")) end
 
 
--- "4.31 to 5.02", and of enough steps the share.
-local function interval(row) return ("%s to %s"):format(ms(row.low), ms(row.high)) end
-
-
 local GAINS = {
   { key = "stage", title = "Stage" },
   { key = "rank", title = "Rank", type = "id", optional = true },
@@ -50,7 +46,7 @@ local function shown(rows)
   for i, row in ipairs(rows) do
     local one = {}
     for key, value in pairs(row) do one[key] = value end
-    if row.low then one.interval = interval(row) end
+    if row.low then one.interval = ("%s to %s"):format(ms(row.low), ms(row.high)) end
     one.percent = row.share and row.share * 100
     list[i] = one
   end

@@ -3,6 +3,7 @@
 -- FLOP of their stage.
 local errors = require "llmprof.process.errors"
 local join = require "llmprof.analysis.counters.join"
+local lists = require "llmprof.tables.lists"
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
 local rows = require "llmprof.ranks.rows"
@@ -53,13 +54,6 @@ end
 local function share(percent) return percent and math.min(percent / 100, 1) or nil end
 
 
--- What holds up a kernel of a description; nil: not known.
-local function bound_of(own)
-  local most = own.dram >= own.tensor and "DRAM" or "tensor"
-  return math.max(own.dram, own.tensor) >= join.BUSY and most or nil
-end
-
-
 -- What counters are joined by.
 local KEYS = { "name", "stage", "part" }
 
@@ -70,9 +64,8 @@ function bounds.kernels(part)
   local source, list, known = part.source, {}, {}
   local frame, results = query.rows(source.kernels), source.results or nil
   local counted = rows.has(frame, "bound")
-  local by = { "name", "category", "label", "stage", "device" }
-  table.move(counted and { "part", "bound", "dram_percent", "tensor_percent" } or {}, 1, 4,
-    #by + 1, by)
+  local by = lists.joined({ "name", "category", "label", "stage", "device" },
+    counted and { "part", "bound", "dram_percent", "tensor_percent" } or {})
   local limits_of, by_device = bounds.limits(source), {}
   for _, group in ipairs(errors.check(frame:group { by = by, sum = { "duration" } })) do
     local one = { count = group.count, ns = group.duration.total, category = group.category,
@@ -83,12 +76,16 @@ function bounds.kernels(part)
     local id = group.device or -1
     by_device[id] = by_device[id] or described(source, limits_of(group.device))
     local shape = one.category == "gemm" and not one.bound and by_device[id][group.stage]
-    if shape then one.bound, one.dram, one.tensor = bound_of(shape), shape.dram, shape.tensor end
+    if shape then
+      local is_held = math.max(shape.dram, shape.tensor) >= join.BUSY
+      one.bound = is_held and (shape.dram >= shape.tensor and "DRAM" or "tensor") or nil
+      one.dram, one.tensor = shape.dram, shape.tensor
+    end
     known.counters = known.counters or one.bound ~= nil and not shape
     known.shapes = known.shapes or (shape and true)
     local where = {}
-    for i, name in ipairs(counted and KEYS or { "name", "stage" }) do
-      where[i] = { name, "==", group[name] or false }
+    for _, name in ipairs(counted and KEYS or { "name", "stage" }) do
+      where[name] = group[name] or false
     end
     one.rows = errors.check(frame:where(where))
     list[#list + 1] = one

@@ -17,6 +17,7 @@ local hardware = require "llmprof.model.hardware"
 local idle_causes = require "llmprof.analysis.stages.idle_causes"
 local layers = require "llmprof.analysis.stages.layers"
 local has = require("llmprof.ranks.rows").has
+local lists = require "llmprof.tables.lists"
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
@@ -73,9 +74,8 @@ end
 
 local function check_stage(model, stage)
   if not stage or type(stage) == "string" and model:stage(stage) then return end
-  local known = {}
-  for i, one in ipairs(model.stages) do known[i] = one.name end
-  usage(("no stage is called '%s'"):format(stage), "there are " .. table.concat(known, ", "))
+  usage(("no stage is called '%s'"):format(stage),
+    "there are " .. table.concat(lists.map(model.stages, "name"), ", "))
 end
 
 
@@ -104,12 +104,6 @@ local function operations_of(chosen, what)
   if has(rows, "op") then return rows end
   return usage(what .. ": that frame holds no operations of the GPU",
     "kernels, ops and transfers do")
-end
-
-
-local function copies_of(part, stage)
-  local where = { kind = "copy", stage = stage }
-  return query.rows(part.source.ops:where(where))
 end
 
 
@@ -144,11 +138,8 @@ end
 -- Are they all matmuls? These read weights of their own: together they take as long as one after
 -- the other. Of others the longest reads and writes what all do.
 local function are_products(rows)
-  if not has(rows, "category") then return false end
-  for _, group in ipairs(rows:group { by = { "category" } }) do
-    if group.category ~= "gemm" then return false end
-  end
-  return true
+  return has(rows, "category") and not lists.any(rows:group { by = { "category" } },
+    function(group) return group.category ~= "gemm" end)
 end
 
 
@@ -255,18 +246,16 @@ local removals = {
     end },
   allocations = { "memory is there before the first step", function(chosen, model, part, change)
     check_stage(model, chosen.stage)
-    local api, names = check(part.trace:frame "api"), {}
-    for _, row in ipairs(api:group { by = { "name" } }) do
-      local is_memory = row.name and idle_causes.class_of(row.name) == "memory"
-      names[#names + 1] = is_memory and row.name or nil
-    end
-    local calls = check(model:within(part, api, "start"):where { name = names })
+    local names = idle_causes.names(part.trace).memory
+    local calls = check(model:within(part, check(part.trace:frame "api"), "start")
+      :where { name = names })
     change:cpu(part.number, calls, 1, 0)
     return math.max(change:no_waits(part.number, calls), #calls)
   end },
   copies = { "nothing needs them", function(chosen, model, part, change, most)
     check_stage(model, chosen.stage)
-    return change:remove(part.number, copies_of(part, chosen.stage), most and "gap" or "work")
+    local copies = query.rows(part.source.ops:where { kind = "copy", stage = chosen.stage })
+    return change:remove(part.number, copies, most and "gap" or "work")
   end },
 }
 

@@ -56,17 +56,11 @@ local function numbers()
 end
 
 
--- Sums of the first values, twice round, so that a block's sum is one difference.
-local function running_sums(values)
-  local sums, n = { [0] = 0 }, #values
-  for i = 1, 2 * n do sums[i] = sums[i - 1] + values[(i - 1) % n + 1] end
-  return sums
-end
-
-
 -- Half of the width in which the mean lies 19 times of 20, by drawing blocks of neighbours.
 local function bootstrap(values)
-  local n, draw, means, sums = #values, numbers(), {}, running_sums(values)
+  local n, draw, means = #values, numbers(), {}
+  local sums = { [0] = 0 } -- of the first values, twice round: a block's sum is one difference
+  for i = 1, 2 * n do sums[i] = sums[i - 1] + values[(i - 1) % n + 1] end
   local block = math.max(1, math.floor(math.sqrt(n)))
   for i = 1, DRAWS do
     local sum, count = 0, 0
@@ -166,14 +160,6 @@ local function applied(self, most, counts)
 end
 
 
--- What limits what remains.
-local function limit_of(after, gpu_free, cpu_free)
-  if gpu_free >= LIMITS * after then return "CPU" end
-  if cpu_free >= LIMITS * after then return "GPU" end
-  return "CPU and GPU"
-end
-
-
 local function free_gpu(self, change)
   change:scale_all(0)
   return self.model:run(change)
@@ -242,7 +228,8 @@ local function row_of(self, stage, number, runs)
     off, bend)
   row.shared_low, row.shared_high = after_of(stage, row, mean(most), mean(least),
     math.max(noise, HOST_NOISE), off, bend)
-  row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
+  row.limit = row.gpu_free >= LIMITS * row.after and "CPU"
+    or row.cpu_free >= LIMITS * row.after and "GPU" or "CPU and GPU"
   return row
 end
 
@@ -325,12 +312,11 @@ local sum = statistics.sum
 
 -- Is there a change for which this holds?
 local function any(self, field)
-  for _, one in ipairs(self.changes) do
+  return lists.any(self.changes, function(one)
     for _, own in pairs(one) do
       if own[field] then return true end
     end
-  end
-  return false
+  end)
 end
 
 
@@ -339,11 +325,10 @@ end
 local function measured_part(self)
   local parts = self.model.parts
   for _, part in ipairs(#parts > 1 and parts or {}) do
-    local is_late = false
-    for _, one in ipairs(self.changes) do
+    local is_late = lists.any(self.changes, function(one)
       local rank = one[part.number] and one[part.number].rank
-      is_late = is_late or rank and #self.model:collectives(part, rank) > 0
-    end
+      return rank and #self.model:collectives(part, rank) > 0
+    end)
     if not is_late then return part.number end
   end
   return #parts > 1 and 1 or nil
@@ -384,9 +369,8 @@ end
 
 -- The same question with one more change.
 local function with(self, one)
-  local list = table.move(self.changes, 1, #self.changes, 1, {})
-  list[#list + 1] = one
-  return setmetatable({ model = self.model, changes = list, noise = self.noise }, What)
+  return setmetatable({ model = self.model, changes = lists.joined(self.changes, { one }),
+    noise = self.noise }, What)
 end
 
 
@@ -449,8 +433,7 @@ local function inputs_of(run)
   local path = run.path .. "/" .. layout.inputs
   local said = fs.stat(path) and errors.check(yaml.decode(errors.check(fs.read(path)),
     { name = path })) or {}
-  local list = table.move(said.files or {}, 1, #(said.files or {}), 1, {})
-  local capture = said.capture or {}
+  local list, capture = lists.joined(said.files or {}), said.capture or {}
   for _, one in ipairs(capture.folder and capture.files or {}) do
     list[#list + 1] = { file = ("%s/%s"):format(capture.folder, one.file), bytes = one.bytes }
   end

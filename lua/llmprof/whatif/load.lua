@@ -89,7 +89,7 @@ function load.requests(list)
     usage(#made == 0 and "load: there are no requests of a load to a server"
       or ("load: %d requests are too few"):format(#made))
   end
-  table.sort(made, function(a, b) return a.sent < b.sent end)
+  lists.sort(made, "sent")
   local zero, apart = made[1].sent, {}
   for i = 2, #made do apart[i - 1] = made[i].sent - made[i - 1].sent end
   made.apart = statistics.percentile(apart, APART)
@@ -108,7 +108,7 @@ local function counter(list, from, to)
     moments[#moments + 1] = { one[from], 1 }
     moments[#moments + 1] = { one[to], -1 }
   end
-  table.sort(moments, function(a, b) return a[1] < b[1] end)
+  lists.sort(moments, function(moment) return moment[1] end)
   local times, counts, sums = {}, {}, {} -- count from a time on; sum of count times time before it
   local count, sum, last = 0, 0, moments[1][1]
   for i, moment in ipairs(moments) do
@@ -127,14 +127,13 @@ end
 
 local function tpot_of(one) return (one.stop - one.first) / (one.tokens - 1) end
 
+
 local function ttft_of(one) return one.first - one.sent end
 
 
--- Without those of which `of` knows none.
-local function values(list, of) return lists.map(list, of) end
-
+-- Of those of which `of` knows a value.
 local function quantile(list, of, percent)
-  return statistics.percentile(values(list, of), percent)
+  return statistics.percentile(lists.map(list, of), percent)
 end
 
 
@@ -149,12 +148,10 @@ end
 
 
 local function quantiles(list, of)
-  local sorted, made = values(list, of), {}
-  table.sort(sorted)
-  for i, percent in ipairs(QUANTILES) do
-    made[i] = sorted[math.max(1, math.ceil(percent / 100 * #sorted))]
-  end
-  return made
+  local sorted = lists.sort(lists.map(list, of))
+  return lists.map(QUANTILES, function(percent)
+    return sorted[math.max(1, math.ceil(percent / 100 * #sorted))]
+  end)
 end
 
 
@@ -174,19 +171,18 @@ local function levels_of(list)
   end
   for _, level in pairs(by_key) do
     local own = level.requests
-    level.at = quantile(own, function(one) return one.at end, 50)
+    level.at = quantile(own, "at", 50)
     if #own >= math.max(FEWEST, TURNS * level.at) then
-      level.decoding = quantile(own, function(one) return one.decoding end, 50)
+      level.decoding = quantile(own, "decoding", 50)
       level.ttft, level.tpot = quantile(own, ttft_of, 50), quantile(own, tpot_of, 50)
       level.quantiles = quantiles(own, ttft_of)
       made[#made + 1] = level
     end
   end
-  table.sort(made, function(a, b) return a.at < b.at end)
+  lists.sort(made, "at")
   if #made > 0 then
-    made.least = math.floor(quantile(made[1].requests, function(one) return one.at end, 25) + 0.5)
-    made.most = math.floor(quantile(made[#made].requests, function(one) return one.at end, 95)
-      + 0.5)
+    made.least = math.floor(quantile(made[1].requests, "at", 25) + 0.5)
+    made.most = math.floor(quantile(made[#made].requests, "at", 95) + 0.5)
   end
   made.all = list
   return made
@@ -355,8 +351,7 @@ end
 
 -- How many tokens of prompts were in the step of one of them, in the mean.
 local function taken_of(list)
-  local met = values(list, function(one) return one.met end)
-  return statistics.sum(met) / #met
+  return lists.sum(list, "met") / #lists.map(list, "met")
 end
 
 
@@ -444,13 +439,12 @@ local function descend(given, levels, spread, tries)
   local start, simplex = {}, {}
   for i, name in ipairs(FITTED) do start[i] = math.log(given[name]) end
   for i = 0, #FITTED do
-    local point = table.move(start, 1, #start, 1, {})
+    local point = lists.first(start)
     if i > 0 then point[i] = point[i] + math.log(spread) end
     simplex[i + 1] = tried(point)
   end
-  local function by_sum(a, b) return a.sum < b.sum end
   for _ = 1, tries do
-    table.sort(simplex, by_sum)
+    lists.sort(simplex, "sum")
     local worst, middle = table.remove(simplex), {}
     for i in ipairs(FITTED) do
       middle[i] = 0
@@ -468,7 +462,7 @@ local function descend(given, levels, spread, tries)
       for i = 2, #simplex do simplex[i] = between(simplex[1].at, simplex[i].at, 0.5) end
     end
   end
-  table.sort(simplex, by_sum)
+  lists.sort(simplex, "sum")
   tried(simplex[1].at)
 end
 

@@ -91,14 +91,6 @@ end
 
 local function column(name, values) return { name = name, type = "integer", values = values } end
 
--- How many processes there are.
-local function count_of(by_op)
-  local processes, seen = {}, {}
-  for _, one in pairs(by_op) do lists.entry(processes, seen, one.pid, one.pid) end
-  return math.max(#processes, 1)
-end
-
-
 -- The columns of such rows, with the ordinal once they are numbered.
 local function columns_of(ordinal)
   return { rank = "rank", start = "start", ["end"] = "end", key = "key", ordinal = ordinal }
@@ -146,7 +138,9 @@ local function match_collectives(parts)
   collectives.match(all, columns_of "ordinal")
   for i, row in ipairs(rows) do made[row.part][row.op] = all:get(i, "instance") end
   for _, row in ipairs(rows) do parts[row.part].collectives[row.op] = { pid = row.pid } end
-  for _, part in ipairs(parts) do part.processes = count_of(part.collectives) end
+  for _, own in ipairs(lists.grouped(rows, "part")) do
+    parts[own[1].part].processes = math.max(#lists.grouped(own, "pid"), 1)
+  end
   return made
 end
 
@@ -259,10 +253,10 @@ end
 -- The kernels of collectives of a part that has that rank: its number, or, of a part with several
 -- processes, the place of its process, or of all (nil). A frame, empty for other ranks.
 function Model:collectives(part, rank)
-  local ops, processes, seen = {}, {}, {}
+  local ops = {}
   for op, key in pairs(part.collectives) do ops[#ops + 1] = { op = op, pid = key.pid } end
-  for _, one in ipairs(ops) do lists.entry(processes, seen, one.pid, one.pid) end
-  table.sort(processes)
+  local processes = lists.sort(lists.map(lists.grouped(ops, "pid"),
+    function(own) return own[1].pid end))
   local before, chosen = 0, {}
   for _, other in ipairs(self.parts) do
     if other == part then break end

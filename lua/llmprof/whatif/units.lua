@@ -16,13 +16,11 @@ local check = errors.check
 
 -- Of a report without a recipe the results do not say which ranges were steps: the trace does.
 local function with_steps(source)
-  local list, by_name, timeline = {}, {}, (source.results.source or {}).timeline
-  local without_recipe = timeline and timeline.from == "files"
-  for _, one in ipairs(without_recipe and outermost.or_inferred(source.trace) or {}) do
-    by_name[one.name] = one
-  end
-  for i, one in ipairs(source.declared) do list[i] = not one.parent and by_name[one.name] or one end
-  return list
+  local timeline = (source.results.source or {}).timeline
+  local seen = timeline and timeline.from == "files" and outermost.or_inferred(source.trace) or {}
+  return lists.map(source.declared, function(one)
+    return not one.parent and lists.find(seen, "name", one.name) or one
+  end)
 end
 
 

@@ -68,7 +68,7 @@ local function engine_tags(trace)
   for tag, step in pairs(found and found.steps or {}) do
     if step.phase then list[#list + 1] = { tag, step.phase } end
   end
-  return lists.sort(list, 1)
+  return lists.sort(list, function(one) return one[1] end)
 end
 
 
