@@ -1183,11 +1183,29 @@ static void serve(const char *path) {
   _exit(paused == 1 && bye == 1 ? 0 : 3);
 }
 
+static char spool[1024]; /* the last that a line named */
+
 static void hear(FILE *in, const char *wanted) {
   char line[1024];
-  while (fgets(line, sizeof line, in))
+  while (fgets(line, sizeof line, in)) {
+    (void)sscanf(line, "spool %1023s", spool);
+    (void)sscanf(line, "hello pid=%*d spool=%1023s", spool);
     if (strncmp(line, wanted, strlen(wanted)) == 0) return;
+  }
   _exit(2);
+}
+
+/* Until the program has launched something, as its spool says. */
+static void await_kernel(void) {
+  for (int tries = 0; tries < 10000; tries++) {
+    spool_counts now;
+    bool read = spool_counts_read(spool, &now);
+    bool there = read && now.kinds[SPOOL_KERNEL] > 0;
+    if (read) spool_counts_free(&now);
+    if (there) return;
+    usleep(5000);
+  }
+  _exit(4);
 }
 
 static FILE *caller(int s) {
@@ -1226,10 +1244,10 @@ static void open_windows(const char *path, const char *until,
 /* One window, with that line before it. */
 static void open_window(const char *path, const char *until, const char *line) {
   FILE *in = caller(listen_at(path));
-  fputs(line, in);
+  fprintf(in, "flush_s = 0.01\n%s", line);
   fputs("begin\n", in);
   hear(in, "unit 1 timeline begin");
-  usleep(20000); /* the program launches something */
+  await_kernel();
   fputs("end\n", in);
   hear(in, "unit 1 timeline end");
   fclose(in);
@@ -1276,11 +1294,11 @@ static void attach_thrice(const char *name, const char *until) {
   int s = listen_abstract(name);
   for (int i = 0; i < 3; i++) {
     FILE *in = caller(s);
-    fprintf(in, "cupti = %s\nrecord %s\n", CUPTI, folder);
+    fprintf(in, "cupti = %s\nflush_s = 0.01\nrecord %s\n", CUPTI, folder);
     hear(in, "spool ");
     fputs("begin\n", in);
     hear(in, "unit 1 timeline begin");
-    usleep(20000);
+    await_kernel();
     if (i < 2) {
       fputs("end\n", in);
       hear(in, "unit 1 timeline end");
