@@ -171,10 +171,10 @@ static control_word take_bytes(const char *bytes, size_t size) {
   return word;
 }
 
-control_word control_poll(void) {
+control_word control_poll(bool again) {
   char bytes[4096];
   control_word word = CONTROL_NONE;
-  connect_again();
+  if (again) connect_again();
   while (connection >= 0) {
     ssize_t n = files_read(connection, bytes, sizeof bytes);
     if (n > 0) {

@@ -39,9 +39,9 @@ typedef enum control_word {
   CONTROL_RECORD, /* into the folder control_folder */
 } control_word;
 
-/* Take what has come: lines of the plan, `go`, `begin`, `end`, `stop`. Where
- * windows are opened from outside, connect again after a while. */
-control_word control_poll(void);
+/* Take what has come: lines of the plan, `go`, `begin`, `end`, `stop`. again:
+ * where windows are opened from outside, connect again after a while. */
+control_word control_poll(bool again);
 
 /* Of the last CONTROL_RECORD. */
 const char *control_folder(void);

@@ -318,7 +318,7 @@ static void *write_until_the_end(void *unused) {
   unsigned rounds = 0;
   for (;;) {
     wake_task task = wake_sleep(PERIOD_S);
-    control_word said = control_poll();
+    control_word said = control_poll(!recording);
     if (on_demand)
       serve(said);
     else if (said == CONTROL_STOP)

@@ -80,12 +80,12 @@ static void tell_collector(const uint8_t *data, size_t size) {
   int fd = accept(listener, NULL, NULL);
   FUZZ_CHECK(fd >= 0 && plan_init());
   say(fd, data, size / 2);
-  control_poll();
+  control_poll(true);
   say(fd, data + size / 2, size - size / 2);
-  control_poll();
+  control_poll(true);
   use_plan();
   close(fd);
-  control_poll();
+  control_poll(true);
   control_forget();
   close(listener);
   unlink(path);
