@@ -52,11 +52,12 @@ int EXPORT InitializeInjectionNvtxExtension(void *info);
 #define TICK_NS  10000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* beginning */
-static enum {
+enum {
   FRESH,
   RUNNING,
   OFF
-} state;
+};
+static atomic_int state;
 static bool has_driver;
 static atomic_bool ended;
 
@@ -146,7 +147,7 @@ static void connect_control(void) {
   if (!socket || !*socket) return;
   snprintf(hello, sizeof hello, "hello pid=%d spool=%s", (int)getpid(),
            writer_path());
-  if (!control_open(socket, hello) && the_plan.by != UNIT_BY_SOCKET)
+  if (!control_open(socket, hello) && plan_by() != UNIT_BY_SOCKET)
     diagnose(SPOOL_WARNING, "socket", "no connection to llmprof: %s",
              strerror(errno));
 }
@@ -225,6 +226,7 @@ static bool begin(void) {
   register_once();
   catch_signals();
   start_ticking();
+  nvtx_tool_on(true);
   return true;
 }
 
@@ -232,7 +234,6 @@ static bool begin(void) {
 static bool is_running(void) {
   if (state == FRESH) {
     state = begin() ? RUNNING : OFF;
-    if (state == RUNNING && *writer_path()) nvtx_tool_on(true);
     if (state == RUNNING) units_begin();
   }
   return state == RUNNING;
@@ -243,7 +244,7 @@ static void begin_driver(void) {
   if (has_driver) return;
   has_driver = true;
   writer_take_rank();
-  if (the_plan.begun && plan_by() != UNIT_BY_SOCKET) (void)sources_begin();
+  if (plan_by() != UNIT_BY_SOCKET) (void)sources_begin();
   callbacks_profiler(units_profiler);
   callbacks_driver(true);
   units_driver();

@@ -121,7 +121,7 @@ bool control_open(const char *path, const char *hello) {
 }
 
 static void connect_again(void) {
-  if (the_plan.by == UNIT_BY_SOCKET && connection < 0 && socket_path[0] &&
+  if (plan_by() == UNIT_BY_SOCKET && connection < 0 && socket_path[0] &&
       clock_now() - tried >= AGAIN_NS)
     (void)connect_now();
 }

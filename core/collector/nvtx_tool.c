@@ -22,12 +22,13 @@ enum {
 };
 
 static atomic_bool is_on, keeps;
+static atomic_int inside; /* threads that look at the plan, where it changes */
 static atomic_uint_fast64_t next_range = 1;
 
 static void (*_Atomic begin_again)(void); /* after a fork */
 
 static bool off(void) {
-  if (atomic_load_explicit(&is_on, memory_order_relaxed)) return false;
+  if (atomic_load_explicit(&is_on, memory_order_acquire)) return false;
   void (*again)(void) = atomic_exchange(&begin_again, NULL);
   if (again) again();
   return !atomic_load(&is_on);
@@ -149,8 +150,11 @@ static void log_name(log_type type, uint32_t in, uint32_t value,
 void nvtx_tool_on(bool on) {
   if (on && atomic_load(&keeps)) tell_kept();
   atomic_store(&is_on, on);
-  if (atomic_load(&keeps)) return;
-  for (const domain *d = on ? domains : NULL; d; d = d->next)
+  if (!on || atomic_load(&keeps)) return;
+  pthread_mutex_lock(&lock);
+  const domain *first = domains; /* new ones come before it */
+  pthread_mutex_unlock(&lock);
+  for (const domain *d = first; d; d = d->next)
     log_name(LOG_NVTX_DOMAIN, 0, d->number, d->name);
 }
 
@@ -350,8 +354,26 @@ static void take_attributes(event *e, const nvtxEventAttributes_t *a,
 
 /* ---- what each function does ---- */
 
+static bool enter(void) {
+  if (off()) return false;
+  if (!atomic_load_explicit(&keeps, memory_order_relaxed)) return true;
+  atomic_fetch_add(&inside, 1);
+  if (atomic_load(&is_on)) return true;
+  atomic_fetch_sub(&inside, 1);
+  return false;
+}
+
+static void leave(void) {
+  if (atomic_load_explicit(&keeps, memory_order_relaxed))
+    atomic_fetch_sub(&inside, 1);
+}
+
+bool nvtx_tool_busy(void) {
+  return atomic_load(&inside) > 0;
+}
+
 static int push(event *e) {
-  if (off()) return NVTX_NO_PUSH_POP_TRACKING;
+  if (!enter()) return NVTX_NO_PUSH_POP_TRACKING;
   const char *text = e->registered ? e->registered->bytes : e->text;
   size_t size = e->registered ? e->registered->size
                 : text        ? strnlen(text, TEXT_MAX)
@@ -359,17 +381,19 @@ static int push(event *e) {
   const char *in = name_of(e->domain);
   e->type = SPOOL_NVTX_PUSH;
   units_push(in, text ? text : "", size);
+  leave();
   log_event(e);
   return ranges_push(number_of(e->domain), in, text ? text : "", size);
 }
 
 static int pop(event *e) {
-  if (off()) return NVTX_NO_PUSH_POP_TRACKING;
+  if (!enter()) return NVTX_NO_PUSH_POP_TRACKING;
   plan_range range;
   e->type = SPOOL_NVTX_POP;
   log_event(e);
   int level = ranges_pop(number_of(e->domain), &range);
   if (level >= 0) units_pop(&range);
+  leave();
   return level;
 }
 
@@ -694,6 +718,7 @@ void nvtx_tool_forget(void (*again)(void)) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&is_on, false);
   atomic_store(&keeps, false);
+  atomic_store(&inside, 0);
   pthread_mutex_init(&kept_lock, NULL);
   atomic_store(&begin_again, again);
 }

@@ -19,6 +19,10 @@ bool nvtx_tool_attach_extension(void *info);
  * threads of before. */
 void nvtx_tool_on(bool on);
 
+/* May a thread look at the plan still, after nvtx_tool_on(false) in a process
+ * that nvtx_tool_keep was called of? */
+bool nvtx_tool_busy(void);
+
 /* This is such a process: what is only defined is kept while nothing is on. */
 void nvtx_tool_keep(void);
 

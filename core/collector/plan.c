@@ -56,7 +56,6 @@ bool plan_init(void) {
 bool plan_on_demand(void) {
   if (!plan_init()) return false;
   the_plan.begun = true;
-  the_plan.by = UNIT_BY_SOCKET;
   atomic_store(&by_now, UNIT_BY_SOCKET);
   return true;
 }
@@ -194,7 +193,6 @@ static const char *set_by(const char *value) {
                                       "socket"};
   size_t count = sizeof words / sizeof *words, i = as_word(value, words, count);
   if (i == count) return "process, range, profiler, time or socket";
-  the_plan.by = (unit_by)i;
   atomic_store(&by_now, (int)i);
   return NULL;
 }
@@ -444,11 +442,11 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
 }
 
 bool plan_early(void) {
-  return the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler ||
+  return plan_by() == UNIT_BY_PROFILER || the_plan.in_profiler ||
          !the_plan.graph_nodes || the_plan.sources == SOURCES_PYTHON ||
          the_plan.sources == SOURCES_NATIVE;
 }
 
 bool plan_ticks(void) {
-  return the_plan.by == UNIT_BY_TIME || the_plan.by == UNIT_BY_SOCKET;
+  return plan_by() == UNIT_BY_TIME || plan_by() == UNIT_BY_SOCKET;
 }

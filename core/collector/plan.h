@@ -75,13 +75,12 @@ typedef struct plan {
   plan_sources sources;
   size_t memory;
   bool graph_nodes;
-  bool calls; /* timeline units record calls and waits, too */
-  bool yield; /* without a subscription: another client may take CUPTI */
-  bool begun; /* the file has been read: too late for some lines */
-  unit_by by;
-  plan_range range;     /* begins units; '*' in its name stands for any text */
-  plan_range within;    /* around them, as above; its end ends the last */
-  bool in_profiler;     /* only inside of the profiler's window, likewise */
+  bool calls;        /* timeline units record calls and waits, too */
+  bool yield;        /* without a subscription: another client may take CUPTI */
+  bool begun;        /* the file has been read: too late for some lines */
+  plan_range range;  /* begins units; '*' in its name stands for any text */
+  plan_range within; /* around them, as above; its end ends the last */
+  bool in_profiler;  /* only inside of the profiler's window, likewise */
   plan_range operators; /* begins a unit of its own, wherever it is */
   plan_range eager;     /* so does this one, for counters */
   plan_range capture;   /* ends the unit before it: graphs are captured in it,
@@ -125,7 +124,7 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *));
 /* Do units begin and end while nothing happens in the program? */
 bool plan_ticks(void);
 
-/* What a unit is, for the thread that ticks: the plan may begin anew. */
+/* What a unit is. Any thread, at any time. */
 unit_by plan_by(void);
 
 /* Must CUPTI be there before the first context? Yes if units follow

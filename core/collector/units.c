@@ -32,7 +32,7 @@ static atomic_int apart;      /* step of the range that is open and a unit of
                                * its own, STEP_END outside of such */
 static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
 static atomic_uint rests;     /* odd while nothing is recorded after a unit */
-static int64_t opened_at;
+static atomic_int_fast64_t opened_at;
 
 static const char *word_of(plan_step step) {
   static const char *const words[] = {"end",  "plain", "timeline", "counters",
@@ -57,8 +57,8 @@ static bool counts_on(void) {
 
 /* Windows that are opened from outside leave CUPTI to others in between. */
 static void switch_off(plan_step next) {
-  bool gives = (the_plan.by == UNIT_BY_SOCKET || the_plan.yield) &&
-               wants_cupti(recording);
+  bool gives =
+      (plan_by() == UNIT_BY_SOCKET || the_plan.yield) && wants_cupti(recording);
   if (recording == STEP_TIMELINE) samples_stop();
   if (recording == STEP_TIMELINE || recording == STEP_OPERATORS)
     activity_stop();
@@ -178,7 +178,7 @@ static void open_unit(plan_step step) {
   if (step == STEP_END) return;
   current = step;
   number++;
-  opened_at = clock_now();
+  atomic_store(&opened_at, clock_now());
   set_resting(false);
   log_end(false);
   atomic_store(&open, true);
@@ -227,8 +227,7 @@ unsigned units_rest(void) {
 /* ---- what begins and ends them ---- */
 
 void units_begin(void) {
-  if (the_plan.by == UNIT_BY_PROCESS || the_plan.by == UNIT_BY_TIME)
-    next_unit();
+  if (plan_by() == UNIT_BY_PROCESS || plan_by() == UNIT_BY_TIME) next_unit();
 }
 
 void units_driver(void) {
@@ -278,7 +277,7 @@ void units_push(const char *domain, const char *text, size_t size) {
   if (plan_range_is(&the_plan.capture, domain, text, size) &&
       the_plan.sources != SOURCES_OFF && !the_plan.yield)
     see_capture();
-  if (the_plan.by != UNIT_BY_RANGE) return;
+  if (plan_by() != UNIT_BY_RANGE) return;
   if (plan_range_is(&the_plan.within, domain, text, size))
     atomic_store(&in_window, true);
   if (plan_range_is(&the_plan.range, domain, text, size) && is_inside())
@@ -293,7 +292,7 @@ void units_pop(const plan_range *range) {
     atomic_store(&apart, STEP_END);
     (void)last_unit();
   }
-  if (the_plan.by != UNIT_BY_RANGE ||
+  if (plan_by() != UNIT_BY_RANGE ||
       !plan_range_is(&the_plan.within, range->domain, range->name,
                      strlen(range->name)))
     return;
@@ -303,8 +302,8 @@ void units_pop(const plan_range *range) {
 
 void units_profiler(bool started) {
   atomic_store(&profiled, started);
-  if (the_plan.by == UNIT_BY_PROFILER && started) next_unit();
-  if (started || (the_plan.by != UNIT_BY_PROFILER && !the_plan.in_profiler))
+  if (plan_by() == UNIT_BY_PROFILER && started) next_unit();
+  if (started || (plan_by() != UNIT_BY_PROFILER && !the_plan.in_profiler))
     return;
   /* Engines kill their workers soon after the window. */
   if (last_unit()) (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
@@ -322,7 +321,8 @@ static void as_wished(void) {
 void units_tick(void) {
   if (plan_by() == UNIT_BY_SOCKET) as_wished();
   if (plan_by() != UNIT_BY_TIME || !atomic_load(&open)) return;
-  if ((double)(clock_now() - opened_at) / 1e9 >= the_plan.unit_seconds)
+  if ((double)(clock_now() - atomic_load(&opened_at)) / 1e9 >=
+      the_plan.unit_seconds)
     next_unit();
 }
 
@@ -357,7 +357,7 @@ void units_allow(void) {
 bool units_write(const log_entry *entry) {
   if (entry->type != LOG_UNIT) return false;
   spool_unit record = ((const unit_entry *)(const void *)entry)->unit;
-  if (the_plan.by == UNIT_BY_RANGE) record.name = names_id(the_plan.range.name);
+  if (plan_by() == UNIT_BY_RANGE) record.name = names_id(the_plan.range.name);
   output_record(SPOOL_UNIT, &record, sizeof record, NULL, 0);
   return true;
 }

@@ -225,6 +225,7 @@ static void begin_file(void) {
 static bool end_file(void) {
   if (!units_reset()) return false;
   nvtx_tool_on(false);
+  if (nvtx_tool_busy()) return false;
   write_all();
   write_end("asked");
   output_close();

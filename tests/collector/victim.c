@@ -217,9 +217,11 @@ static void close_library(const char *path) {
 
 static void work_until(const char *path) {
   while (path && access(path, F_OK) != 0) {
+    nvtxRangePushA("step");
     launch(&gemm, 4);
     launch_graphs(0);
     if (getenv("VICTIM_WAITS")) (void)cuStreamSynchronize(NULL);
+    nvtxRangePop();
     usleep(1000);
   }
 }
