@@ -104,13 +104,26 @@ local function source_of(results, stage, made)
 end
 
 
--- The upper bound of a gain in a stage whose replay cannot be trusted: what faster GPU work gives
--- back with a CPU that takes no time, else all that such a CPU gives back. And what it is behind.
-local function at_most(results, stage, made)
-  if made.hidden > 0 then
-    return made.hidden, evidence.is_held_up(results, stage) and "waiting" or nil
+-- What the kernels took that a finding makes faster, in ns over the stage; nil where it changes
+-- anything else: launches that it saves are the CPU's.
+local function own_work(results, finding)
+  for _, change in ipairs(finding.changes) do
+    if not (finding.kernels and change:find "^scale%(kernels:") then return nil end
   end
-  return made.idle, nil
+  return lists.sum(finding.kernels, function(id) return results.kernels[id].total_ns end)
+end
+
+
+-- The upper bound of a gain in a stage whose replay cannot be trusted: what faster GPU work gives
+-- back with a CPU that takes no time, else all of it, else all that such a CPU gives back. What it
+-- is taken from, and what it is behind.
+local function at_most(results, stage, made, finding)
+  local own = own_work(results, finding)
+  if made.hidden > 0 or own then
+    return made.hidden > 0 and made.hidden or own, "gpu",
+      evidence.is_held_up(results, stage) and "waiting" or nil
+  end
+  return made.idle, "waiting", nil
 end
 
 
@@ -172,9 +185,9 @@ local function replay_changes(results, finding, replay, of_others)
   local gain, low, high = made.gain, made.low, made.high
   if made.bound then
     finding.no_gain = made.bound
-    gain, finding.behind = at_most(results, stage, made)
+    gain, finding.spends, finding.behind = at_most(results, stage, made, finding)
     if gain <= 0 then return end -- nothing is known of it
-    low, high, finding.spends = 0, gain, made.hidden > 0 and "gpu" or "waiting"
+    low, high = 0, gain
   else
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end

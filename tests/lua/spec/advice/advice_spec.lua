@@ -152,6 +152,13 @@ describe("a gain", function()
     local bound = advice.apply({ finds(gain(9e6, "waiting")) }, results,
       replays(1, true, { bound = "no waits", idle = 70e6 })).findings[1]
     assert.same({ 70e6, 0, "no waits" }, { bound.gain_ns, bound.low_ns, bound.no_gain })
+    local faster = gain(9e6, "gpu", { kernels = { 1 } })
+    faster.changes = { 'scale(kernels:where { label = "k" }, 0.5)' }
+    results.kernels = { support.kernel { total_ns = 3e6 } }
+    local own = advice.apply({ finds(faster) }, results, function()
+      return { gain = 0, low = 0, high = 0, hidden = 0, idle = 70e6, bound = "no waits" }
+    end).findings[1]
+    assert.same({ 3e6, "gpu" }, { own.gain_ns, own.spends })
     local none = advice.apply({ finds(gain(9e6, "waiting")) }, results).findings[1]
     assert.is_nil(none.gain_ns)
     assert.equal("there is no trace to replay", none.no_gain)
