@@ -1,9 +1,7 @@
 #include "cache/cache_file.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,9 +17,9 @@
 #define MAGIC "llmprof\n"
 
 enum {
-  FORMAT = 4,
+  FORMAT = 5,
   ALIGN = 64,
-  BUILD_SIZE = 40,
+  BUILD_SIZE = 80,
 };
 
 /* The sum is of the header with a sum of 0, and of the directory. */
@@ -36,55 +34,14 @@ typedef struct header {
 
 /* ---- this build ---- */
 
-/* What the linker called the program, or library, that this is in. */
-static bool take_note(const struct dl_phdr_info *info, const ElfW(Phdr) * part,
-                      char *build) {
-  const char *at = (const char *)(info->dlpi_addr + part->p_vaddr);
-  const char *end = at + part->p_memsz;
-  while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
-    ElfW(Nhdr) note;
-    memcpy(&note, at, sizeof note);
-    const char *name = at + sizeof note;
-    const char *id = name + ((note.n_namesz + 3) & ~3u);
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-        memcmp(name, "GNU", 4) == 0) {
-      size_t size = note.n_descsz < BUILD_SIZE ? note.n_descsz : BUILD_SIZE;
-      memcpy(build, id, size);
-      return true;
-    }
-    at = id + ((note.n_descsz + 3) & ~3u);
-  }
-  return false;
-}
-
-static bool is_here(const struct dl_phdr_info *info) {
-  uintptr_t here = (uintptr_t)&is_here;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-    uintptr_t start = info->dlpi_addr + part->p_vaddr;
-    if (part->p_type == PT_LOAD && here >= start &&
-        here - start < part->p_memsz)
-      return true;
-  }
-  return false;
-}
-
-static int look_at(struct dl_phdr_info *info, size_t size, void *build) {
-  (void)size;
-  if (!is_here(info)) return 0;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    if (info->dlpi_phdr[i].p_type == PT_NOTE &&
-        take_note(info, &info->dlpi_phdr[i], build))
-      break;
-  }
-  return 1;
-}
-
-/* Where the linker gave no name, the version has to do. */
+/* By its version, and by size and time of the program. */
 static void put_build(char build[BUILD_SIZE]) {
+  struct stat program = {0};
+  (void)stat("/proc/self/exe", &program);
   memset(build, 0, BUILD_SIZE);
-  snprintf(build, BUILD_SIZE, "%s", LLMPROF_VERSION);
-  dl_iterate_phdr(look_at, build);
+  snprintf(build, BUILD_SIZE, "%s %lld %lld.%09ld", LLMPROF_VERSION,
+           (long long)program.st_size, (long long)program.st_mtim.tv_sec,
+           program.st_mtim.tv_nsec);
 }
 
 /* ---- reading ---- */
