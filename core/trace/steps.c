@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/bisect.h"
+#include "frame/row_table.h"
 #include "trace/trace_columns.h"
 #include "trace/trace_events.h"
 
@@ -185,111 +186,61 @@ static void chain(step *list, size_t count) {
 
 /* ---- as a frame ---- */
 
-typedef int64_t (*step_getter)(const llmprof_trace *trace, const step *s);
-
-static int64_t step_range(const llmprof_trace *t, const step *s) {
-  (void)t;
-  return s->key.range;
-}
-
-static int64_t step_tag(const llmprof_trace *t, const step *s) {
-  return llmprof_values_get(t->ranges.tag, s->key.range);
-}
-
-static int64_t step_pid(const llmprof_trace *t, const step *s) {
-  return llmprof_thread_pid(t, llmprof_id_at(t->ranges.thread, s->key.range));
-}
-
-static int64_t step_tid(const llmprof_trace *t, const step *s) {
-  return llmprof_thread_tid(t, llmprof_id_at(t->ranges.thread, s->key.range));
-}
-
-static int64_t step_device(const llmprof_trace *t, const step *s) {
-  (void)t;
-  return llmprof_widen(s->key.device);
-}
-
-static int64_t step_host_start(const llmprof_trace *t, const step *s) {
-  return llmprof_values_get(t->ranges.start, s->key.range);
-}
-
-static int64_t step_host_end(const llmprof_trace *t, const step *s) {
-  return llmprof_values_get(t->ranges.end, s->key.range);
-}
-
-static int64_t step_host(const llmprof_trace *t, const step *s) {
-  return llmprof_between(step_host_start(t, s), step_host_end(t, s));
-}
-
-static int64_t step_length(const llmprof_trace *t, const step *s) {
-  (void)t;
-  return llmprof_between(s->begin, s->end);
-}
-
-/* Those of the struct itself. */
-#define FIELD(name)                                                   \
-  static int64_t step_##name(const llmprof_trace *t, const step *s) { \
-    (void)t;                                                          \
-    return s->name;                                                   \
-  }
-FIELD(launched)
-FIELD(start)
-FIELD(end)
-FIELD(before)
-FIELD(begin)
-FIELD(operations)
-FIELD(kernels)
-
-static const struct column {
-  const char *name, *unit;
-  llmprof_column_type type;
-  step_getter get;
-} columns[] = {
-    {"range", NULL, LLMPROF_U32, step_range},
-    {"tag", NULL, LLMPROF_STRING_ID, step_tag},
-    {"pid", NULL, LLMPROF_U32, step_pid},
-    {"tid", NULL, LLMPROF_U32, step_tid},
-    {"device", NULL, LLMPROF_U32, step_device},
-    {"host_start", "ns", LLMPROF_I64, step_host_start},
-    {"host_end", "ns", LLMPROF_I64, step_host_end},
-    {"host", "ns", LLMPROF_I64, step_host},
-    {"launched", "ns", LLMPROF_I64, step_launched},
-    {"start", "ns", LLMPROF_I64, step_start},
-    {"end", "ns", LLMPROF_I64, step_end},
-    {"before", "ns", LLMPROF_I64, step_before},
-    {"begin", "ns", LLMPROF_I64, step_begin},
-    {"length", "ns", LLMPROF_I64, step_length},
-    {"operations", NULL, LLMPROF_U32, step_operations},
-    {"kernels", NULL, LLMPROF_U32, step_kernels},
+static const llmprof_row_column columns[] = {
+    {.name = "range"},
+    {.name = "tag", .is_text = true},
+    {.name = "pid"},
+    {.name = "tid"},
+    {.name = "device"},
+    {.name = "host_start", .unit = "ns"},
+    {.name = "host_end", .unit = "ns"},
+    {.name = "host", .unit = "ns"},
+    {.name = "launched", .unit = "ns"},
+    {.name = "start", .unit = "ns"},
+    {.name = "end", .unit = "ns"},
+    {.name = "before", .unit = "ns"},
+    {.name = "begin", .unit = "ns"},
+    {.name = "length", .unit = "ns"},
+    {.name = "operations"},
+    {.name = "kernels"},
 };
 
-static bool add_column(llmprof_frame *frame, const llmprof_trace *trace,
-                       const struct column *spec, const steps *s) {
-  bool wide = spec->type == LLMPROF_I64;
-  void *data =
-      llmprof_alloc(s->keys.count, wide ? sizeof(int64_t) : sizeof(uint32_t));
-  if (!data) return false;
-  int64_t *longs = data;
-  uint32_t *shorts = data;
-  for (size_t i = 0; i < s->keys.count; i++) {
-    int64_t value = spec->get(trace, &s->list[i]);
-    if (wide)
-      longs[i] = value;
-    else
-      shorts[i] = value == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)value;
-  }
-  return llmprof_frame_give(frame, spec->name, spec->unit, spec->type, data,
-                            NULL);
+static bool add_row(llmprof_row_table *table, const llmprof_trace *trace,
+                    const step *s) {
+  const llmprof_ranges *r = &trace->ranges;
+  size_t range = s->key.range;
+  uint32_t thread = llmprof_id_at(r->thread, range);
+  int64_t start = llmprof_values_get(r->start, range);
+  int64_t end = llmprof_values_get(r->end, range);
+  const int64_t cells[] = {s->key.range,
+                           llmprof_values_get(r->tag, range),
+                           llmprof_thread_pid(trace, thread),
+                           llmprof_thread_tid(trace, thread),
+                           llmprof_widen(s->key.device),
+                           start,
+                           end,
+                           llmprof_between(start, end),
+                           s->launched,
+                           s->start,
+                           s->end,
+                           s->before,
+                           s->begin,
+                           llmprof_between(s->begin, s->end),
+                           s->operations,
+                           s->kernels};
+  return llmprof_row_table_add(table, cells) != NULL;
 }
 
 static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
-  llmprof_frame *frame = llmprof_frame_new(s->keys.count, trace->strings);
-  bool ok = frame != NULL;
-  for (size_t i = 0; ok && i < sizeof columns / sizeof *columns; i++)
-    ok = add_column(frame, trace, &columns[i], s);
-  if (ok) return frame;
-  llmprof_frame_free(frame);
-  return NULL;
+  llmprof_row_table table = {.columns = columns,
+                             .column_count = sizeof columns / sizeof *columns};
+  llmprof_frame *frame = NULL;
+  bool ok = true;
+  for (size_t i = 0; ok && i < s->keys.count; i++)
+    ok = add_row(&table, trace, &s->list[i]);
+  if (ok) frame = llmprof_row_table_frame(&table, NULL, trace->strings, NULL);
+  llmprof_row_table_free(&table);
+  return frame;
 }
 
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
