@@ -7,10 +7,6 @@
 
 #include "llmprof/error.h"
 
-/* How often llmprof_interrupted() was asked, by anybody: tests see by it that a
- * loop asks often enough. */
-size_t llmprof_interrupt_looks(void);
-
 /* Fail with INTERRUPTED. */
 bool llmprof_fail_interrupted(llmprof_error *err);
 

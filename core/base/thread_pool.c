@@ -147,38 +147,3 @@ bool llmprof_parallel_for(const llmprof_parallel_loop *loop, size_t size,
   if (err) *err = s.error;
   return false;
 }
-
-/* ---- rows ---- */
-
-typedef struct row_loop {
-  size_t count;
-  llmprof_parallel_rows_step step;
-  void *user;
-} row_loop;
-
-static bool do_rows(void *user, size_t number, size_t part,
-                    llmprof_error *err) {
-  const row_loop *r = user;
-  size_t first = part * LLMPROF_PARALLEL_ROWS, left = r->count - first;
-  (void)number;
-  (void)err;
-  r->step(r->user, first,
-          first +
-              (left < LLMPROF_PARALLEL_ROWS ? left : LLMPROF_PARALLEL_ROWS));
-  return true;
-}
-
-void llmprof_parallel_rows(size_t count, llmprof_parallel_rows_step step,
-                           void *user) {
-  row_loop r = {count, step, user};
-  const llmprof_parallel_loop loop = {.parts =
-                                          count / LLMPROF_PARALLEL_ROWS +
-                                          (count % LLMPROF_PARALLEL_ROWS > 0),
-                                      .work = do_rows,
-                                      .user = &r};
-  size_t size = llmprof_thread_pool_size(loop.parts);
-  if (size > 1)
-    (void)llmprof_parallel_for(&loop, size, NULL); /* no part fails */
-  else if (count)
-    step(user, 0, count);
-}

@@ -32,16 +32,4 @@ size_t llmprof_thread_pool_size(size_t parts);
 bool llmprof_parallel_for(const llmprof_parallel_loop *loop, size_t size,
                           llmprof_error *err);
 
-/* Does the rows from `first` up to `end`; it cannot fail. */
-typedef void (*llmprof_parallel_rows_step)(void *user, size_t first,
-                                           size_t end);
-
-/* All rows, in parts that begin at multiples of LLMPROF_PARALLEL_ROWS: on
- * several threads where there are many. */
-enum {
-  LLMPROF_PARALLEL_ROWS = 1 << 16
-};
-void llmprof_parallel_rows(size_t rows, llmprof_parallel_rows_step step,
-                           void *user);
-
 #endif

@@ -139,31 +139,3 @@ TEST(signals) {
   const llmprof_parallel_loop loop = {200, is_blocked, NULL, NULL};
   assert_true(llmprof_parallel_for(&loop, 4, NULL));
 }
-
-/* Every row is done once, whatever their number. */
-static void do_rows(void *user, size_t first, size_t end) {
-  atomic_uchar *done = user;
-  assert_int_equal(first % LLMPROF_PARALLEL_ROWS, 0);
-  assert_true(end > first);
-  for (size_t row = first; row < end; row++) atomic_fetch_add(&done[row], 1);
-}
-
-TEST(rows) {
-  static atomic_uchar done[3 * LLMPROF_PARALLEL_ROWS + 7];
-  static const size_t counts[] = {0,
-                                  1,
-                                  LLMPROF_PARALLEL_ROWS - 1,
-                                  LLMPROF_PARALLEL_ROWS,
-                                  LLMPROF_PARALLEL_ROWS + 1,
-                                  sizeof done};
-  for (uint64_t threads = 1; threads <= 4; threads++) {
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-      memset(done, 0, sizeof done);
-      llmprof_parallel_rows(counts[c], do_rows, done);
-      for (size_t row = 0; row < sizeof done; row++)
-        assert_int_equal(done[row], row < counts[c]);
-    }
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
