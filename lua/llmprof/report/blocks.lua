@@ -20,6 +20,8 @@
 --   timeline   results, picture, events (is there a place for single ones); of several on a
 --              page number and title, and no picture
 --   code       text
+local lists = require "llmprof.tables.lists"
+
 local blocks = {}
 
 -- Every kind; tests/lua/spec/report/blocks_spec.lua is red until each writer has it.
@@ -67,16 +69,11 @@ end
 
 -- The columns of a table in which some row has a value: a report shows no empty ones.
 function blocks.filled(block)
-  local list = {}
-  for _, column in ipairs(block.columns) do
-    local is_filled = #block.rows == 0
-    for _, row in ipairs(block.rows) do
-      local value = row[column.key]
-      if value ~= nil and value ~= "" then is_filled = true break end
-    end
-    list[#list + 1] = is_filled and column or nil
-  end
-  return list
+  return lists.filtered(block.columns, function(column)
+    return #block.rows == 0 or lists.any(block.rows, function(row)
+      return row[column.key] ~= nil and row[column.key] ~= ""
+    end)
+  end)
 end
 
 

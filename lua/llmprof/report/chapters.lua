@@ -20,9 +20,6 @@ local chapters = {}
 
 -- ---- load ----
 
--- What a report says of a load: what was sent and answered, what clients saw, the engine's
--- own numbers.
-
 -- Less than this share of the planned rate was not held, of what comes not answered; a second
 -- of requests or more says so.
 local HELD, ANSWERED, MEANT_S = 0.95, 0.9, 1
@@ -104,10 +101,7 @@ local summaries = {
   end,
   -- the largest part of TTFT
   first_token = function(results)
-    local most
-    for _, row in ipairs(sections.find("first_token").rows(results)) do
-      if not most or row.ns > most.ns then most = row end
-    end
+    local most = lists.largest(sections.find("first_token").rows(results), "ns")
     return most and ("%s %s"):format(most.label, words.percent(most.share))
   end,
   kv_cache = function(results)
@@ -275,33 +269,27 @@ end
 
 -- ---- the layout ----
 
--- What `report` names: ours and a recipe's own, with the rows and columns of each.
-
 local ALL = "all"
 
 
--- Columns of these keys, in their order; nil and the first key that is none.
+-- Columns of these keys, in their order; nil and the place of the first key that is none.
 local function picked(known, wanted)
-  local by_key, made = {}, {}
-  for _, column in ipairs(known) do by_key[column.key] = column end
+  local made = {}
   for i, key in ipairs(wanted) do
-    if not by_key[key] then return nil, key end
-    made[i] = by_key[key]
+    made[i] = lists.find(known, "key", key)
+    if not made[i] then return nil, i end
   end
   return made
 end
 
 
 local function check_columns(entry)
-  local best, unknown, known = -1, nil, {}
+  local best, unknown, known = 0, nil, {}
   for _, name in ipairs(by_name[entry.name].tables) do
-    local made, key = picked(columns[name], entry.columns)
+    local made, place = picked(columns[name], entry.columns)
     if made then return end
-    local place = 0
-    while entry.columns[place + 1] ~= key do place = place + 1 end
     if place > best then
-      best, unknown, known = place, key, {}
-      for i, column in ipairs(columns[name]) do known[i] = column.key end
+      best, unknown, known = place, entry.columns[place], lists.map(columns[name], "key")
     end
   end
   errors.raise("usage", unknown
@@ -315,11 +303,9 @@ end
 -- The sections of a configuration's `report`, in order: entries of a recipe's sections (of
 -- llmprof.recipe; optional). Columns that no table has are an error.
 function chapters.layout(order, own)
-  local named, details, made = {}, {}, {}
-  for _, name in ipairs(order) do named[name] = true end
-  for _, entry in ipairs(own or {}) do details[entry.name] = entry end
+  local named, made = lists.set(order), {}
   local function add(name)
-    local entry = details[name] or { name = name }
+    local entry = lists.find(own or {}, "name", name) or { name = name }
     if not entry.title and entry.columns then check_columns(entry) end
     made[#made + 1] = entry
   end
@@ -360,16 +346,14 @@ end
 
 -- A recipe's own column: a key or { "key", "Title", digits = 2 }.
 local function own_column(given, rows)
-  local key = type(given) == "table" and given[1] or given
-  local title = type(given) == "table" and given[2] or key:gsub("_", " ")
-  local kind, digits = nil, 0
-  for _, row in ipairs(rows) do
-    local value = row[key]
-    if value ~= nil and type(value) ~= "number" then kind = "text" end
+  given = type(given) == "table" and given or { given }
+  local key, kind, digits = given[1], nil, 0
+  for _, value in ipairs(lists.map(rows, key)) do
+    if type(value) ~= "number" then kind = "text" end
     if math.type(value) == "float" then digits = 2 end
   end
-  return { key = key, title = title, type = kind,
-    digits = type(given) == "table" and given.digits or digits }
+  return { key = key, title = given[2] or key:gsub("_", " "), type = kind,
+    digits = given.digits or digits }
 end
 
 
@@ -386,14 +370,13 @@ end
 
 -- A section of a recipe's own, as many rows as `most`; nil where it gives none.
 local function own_blocks(results, entry, most)
-  local given, rows, keys = entry.rows(results), {}, {}
+  local given, keys = entry.rows(results), {}
   if not given then return nil end
-  for i, row in ipairs(given) do rows[i] = own_row(row, keys) end
+  local rows = lists.map(given, function(row) return own_row(row, keys) end)
   if #rows == 0 then return blocks.join(blocks.say "No rows.") end
-  local made = {}
-  for i, column in ipairs(entry.columns or key_sets.sorted(keys)) do
-    made[i] = own_column(column, rows)
-  end
+  local made = lists.map(entry.columns or key_sets.sorted(keys), function(column)
+    return own_column(column, rows)
+  end)
   return blocks.join(blocks.table { name = entry.name, columns = made,
     rows = lists.first(rows, most) })
 end

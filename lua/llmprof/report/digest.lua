@@ -50,9 +50,9 @@ end
 
 -- Sentences: of several ranks who waits for whom; what is wrong and what stages take.
 local function verdict(results)
-  local said = {}
-  for i, line in ipairs((findings.verdict(results))) do said[i] = line.head .. " " .. line.text end
-  return said
+  return lists.map((findings.verdict(results)), function(line)
+    return line.head .. " " .. line.text
+  end)
 end
 
 
@@ -86,8 +86,7 @@ local function key_of(finding) return finding.rule .. ":" .. (finding.stage or "
 
 
 local function move(list, finding)
-  local after = {}
-  for i, rank in ipairs(finding.after or {}) do after[i] = key_of(list[rank]) end
+  local after = lists.map(finding.after or {}, function(rank) return key_of(list[rank]) end)
   return { key = key_of(finding), stage = known(finding.stage), finding = finding.title,
     evidence = finding.evidence[1].text, try = finding.try, after = after,
     gain_ns = known(finding.gain_ns), of_ns = known(finding.of_ns),
@@ -131,8 +130,7 @@ end
 
 -- The first of a list, each as f makes it; how many are left out.
 local function first(list, most, f)
-  local made = lists.first(list, most)
-  for i, one in ipairs(made) do made[i] = f(one) end
+  local made = lists.map(lists.first(list, most), f)
   return made, #list - #made
 end
 
@@ -187,53 +185,41 @@ local function clients_line(results)
 end
 
 
--- Rows without nulls, as tables want them.
-local function without_nulls(list, change)
-  local made = {}
-  for i, row in ipairs(list) do
-    made[i] = {}
-    for key, value in pairs(row) do
-      if value ~= json.null then made[i][key] = value end
-    end
-    change(made[i])
-  end
-  return made
-end
-
-
+-- A table of records of the document, whose nulls are absent there; change(row) adds fields.
 local function table_of(name, list, change)
-  return #list > 0 and blocks.table { name = name, columns = columns[name],
-    rows = without_nulls(list, change) }
-end
-
-
--- Of what the autotuner tried, say, no time is kept.
-local function timed(stages)
-  return lists.filtered(stages, function(one) return one.time_ns ~= json.null end)
+  local made = lists.map(list, function(record)
+    local row = {}
+    for key, value in pairs(record) do row[key] = value ~= json.null and value or nil end
+    change(row)
+    return row
+  end)
+  return #made > 0 and blocks.table { name = name, columns = columns[name], rows = made }
 end
 
 
 -- Of traces that somebody hands over what they cannot tell: "absent: counters: why"; nil where
 -- there is nothing of that.
 local function absent_lines(results)
-  local timeline, lines = results.source.timeline, {}
+  local timeline = results.source.timeline
   if not timeline or timeline.from ~= "files" then return nil end
-  for _, lack in ipairs(results.missing or {}) do
+  local lines = lists.map(results.missing, function(lack)
     local remedy = lack.why == "nothing describes the model" and ": --model names it" or ""
-    lines[#lines + 1] = text.clean(("absent: %s: %s%s"):format(lack.what, lack.why, remedy))
-  end
+    return text.clean(("absent: %s: %s%s"):format(lack.what, lack.why, remedy))
+  end)
   return #lines > 0 and table.concat(lines, "\n") or nil
 end
 
 
 local function as_text(results, run, level, width)
   local made, _, _, trusted = compose(results, run, level), findings.verdict(results)
+  -- of what the autotuner tried, say, no time is kept
+  local timed = lists.filtered(made.stages, function(one) return one.time_ns ~= json.null end)
   return writer.render(blocks.join(blocks.heading { level = 1,
       title = ("%s · %s"):format(words.title(results), text.clean(run.dir)) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(words.latency(results)),
     blocks.say(clients_line(results)), blocks.say(words.first_token(results, true)),
     blocks.say(words.kv_cache(results, true)), blocks.say(words.running_cost(results, true)),
-    table_of("digest_stages", timed(made.stages), function(row)
+    table_of("digest_stages", timed, function(row)
       row.label = (row.parent and "· " or "") .. row.key
     end),
     findings.moves(results, level.moves),

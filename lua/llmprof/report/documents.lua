@@ -122,21 +122,14 @@ local function operator_table(results)
 end
 
 
-local function kernel_table(results)
-  return sections.either("top_kernels", lists.first(rows.functions(results), ROWS),
-    words.no_rows(results))
-end
-
-
 -- What profiling made of the stages' times: "prefill -4.8 %, decode +13.5 %"; nil without.
 local function inflation_line(results)
   local said = {}
   for _, row in ipairs(rows.overhead(results)) do
-    for _, stage in ipairs(results.stages) do
-      if stage.name == row.name and not stage.parent and row.inflation then
-        said[#said + 1] = ("%s %s%s %%"):format(row.name, row.inflation > 0 and "+" or "",
-          text.number(row.inflation * 100, 1))
-      end
+    local stage = lists.find(results.stages, "name", row.name)
+    if stage and not stage.parent then
+      said[#said + 1] = ("%s %s%s %%"):format(row.name, row.inflation > 0 and "+" or "",
+        text.number(row.inflation * 100, 1))
     end
   end
   if #said == 0 then return words.no_overhead(results) end
@@ -174,7 +167,10 @@ local shorts = {
     return sections.either("summary_stages", documents.stage_rows(results), words.no_rows(results))
   end,
   mfu = function(results) return blocks.say(efficiency_line(results)) end,
-  kernels = kernel_table,
+  kernels = function(results)
+    return sections.either("top_kernels", lists.first(rows.functions(results), ROWS),
+      words.no_rows(results))
+  end,
   operators = operator_table,
   trust = function(results) return blocks.say(trust_line(results)) end,
   environment = function(results)
@@ -206,9 +202,6 @@ end
 
 
 -- ---- the first screen of the page ----
-
--- What a reader sees first: how fast it is, what it could be, what is wrong, what to do
--- first, how far to trust it. As blocks.
 
 -- A tile of a figure; below it what it is under the profiler, where it is without.
 local function tile(name, figure, value, note)

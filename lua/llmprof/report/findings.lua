@@ -19,12 +19,10 @@ local SMALL = 0.01
 -- All of them, ranked.
 function findings.list(results) return results.advice and results.advice.findings or {} end
 
-local list_of = findings.list
-
 
 -- Those that are worth a first screen, and how many are not.
 function findings.first(results)
-  local list, all = {}, list_of(results)
+  local list, all = {}, findings.list(results)
   for i, finding in ipairs(all) do
     if (finding.gain_share or 1) < SMALL then break end
     list[i] = finding
@@ -33,16 +31,13 @@ function findings.first(results)
 end
 
 
-local function stage_of(results, name) return lists.find(results.stages, "name", name) end
-
-
 -- ---- gains ----
 
 -- "12.30 ms (11.90 ms to 12.80 ms) of 350.31 ms per decode, 0.82 ms per token, if ...".
 function findings.gain(results, finding)
   local why = finding.no_gain and (" (not replayed: %s)"):format(finding.no_gain) or ""
   if not finding.gain_ns then return "not known from this capture" .. why end
-  local stage = stage_of(results, finding.stage)
+  local stage = lists.find(results.stages, "name", finding.stage)
   local timed = stage and stage.ns_per_token and (stage.wall or stage.own)
   local between = rows.between(finding, text.duration)
   local is_longer = stage and stage.wall and finding.of_ns > (finding.of == "plain runs"
@@ -65,7 +60,7 @@ end
 -- What has to be dealt with before a finding, and what it unlocks: "needs 2 and 3, needed for 4:
 -- 26.80 ms"; nil without any.
 function findings.order(results, finding)
-  local said, list = {}, list_of(results)
+  local said, list = {}, findings.list(results)
   if finding.after then
     said[1] = "needs " .. table.concat(finding.after, ", "):gsub(", (%d+)$", " and %1")
   end
@@ -111,30 +106,24 @@ end
 
 -- A finding as a move: what blocks of moves hold.
 local function move(results, finding)
-  local kernels, place = {}, nil
-  for i, id in ipairs(finding.kernels or {}) do
-    kernels[i] = { id = id, name = rows.label(results.kernels[id]) }
-  end
-  for _, gap in ipairs(finding.rule == "long_gaps" and results.gaps or {}) do
-    if gap.stage == finding.stage and not place then -- the longest
-      place = { from = gap.start_ns, ["until"] = gap.start_ns + gap.ns }
-    end
-  end
+  local kernels = lists.map(finding.kernels or {}, function(id)
+    return { id = id, name = rows.label(results.kernels[id]) }
+  end)
+  local gap = finding.rule == "long_gaps" -- the longest comes first
+    and lists.find(results.gaps or {}, "stage", finding.stage)
   return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
     effort = effort(results, finding),
     try = finding.try, order = findings.order(results, finding),
     gain = findings.gain(results, finding), changes = finding.changes,
-    is_bound = finding.no_gain ~= nil,
-    rule = finding.rule, gain_ns = finding.gain_ns, of_ns = finding.of_ns,
-    assumption = finding.assumption, stage = finding.stage, gap = place,
+    is_bound = finding.no_gain ~= nil, rule = finding.rule, gain_ns = finding.gain_ns,
+    of_ns = finding.of_ns, assumption = finding.assumption, stage = finding.stage,
+    gap = gap and { from = gap.start_ns, ["until"] = gap.start_ns + gap.ns } or nil,
     kernels = kernels }
 end
 
 
 local function moves_of(results, list, most)
-  local made = lists.first(list, most)
-  for i, finding in ipairs(made) do made[i] = move(results, finding) end
-  return made
+  return lists.map(lists.first(list, most), function(finding) return move(results, finding) end)
 end
 
 
@@ -181,7 +170,7 @@ end
 
 -- As blocks: all of them, ranked, with their evidence. view: of llmprof.report.parts.
 function findings.blocks(results, view)
-  local list = list_of(results)
+  local list = findings.list(results)
   if #list == 0 then return blocks.say(findings.nothing) end
   return blocks.join(not view.page and sections.table("findings", rows.findings(results)),
     caution(results), blocks.moves { list = moves_of(results, list, #list),

@@ -37,13 +37,13 @@ end
 
 -- Batches and lengths that shapes tell, the first of them; nil where none do.
 local function inputs(operators)
-  local said, list = {}, operators.inputs or {}
-  for i, one in ipairs(lists.first(list, INPUTS)) do
+  local list = operators.inputs or {}
+  local said = lists.map(lists.first(list, INPUTS), function(one)
     local tokens = text.count(one.tokens) .. (one.tokens == 1 and " token" or " tokens")
-    said[i] = ("%s (%s)"):format(one.sequences
+    return ("%s (%s)"):format(one.sequences
       and ("%s of %s"):format(text.count(one.sequences), tokens) or tokens,
       one.calls == 1 and "once" or text.count(one.calls) .. " times")
-  end
+  end)
   if #list > INPUTS then said[#said + 1] = ("%d others"):format(#list - INPUTS) end
   return #said > 0 and blocks.note(("Batches by the shapes of embeddings: %s."):format(
     table.concat(said, ", "))) or nil

@@ -64,12 +64,12 @@ end
 local function groups_of(results)
   local list, by_key = {}, {}
   for _, step in ipairs(results.ranks and results.ranks.step_rows or {}) do
-    local key, value = keys.tuple(step.phase, step.rank), value_of(step)
-    if value and not by_key[key] then
-      by_key[key] = { phase = step.phase or "", rank = step.rank, values = {}, place = #list }
-      list[#list + 1] = by_key[key]
+    local value = value_of(step)
+    if value then
+      local group = lists.entry(list, by_key, keys.tuple(step.phase, step.rank),
+        { phase = step.phase or "", rank = step.rank, values = {}, place = #list })
+      table.insert(group.values, value)
     end
-    if value then table.insert(by_key[key].values, value) end
   end
   local first = {}
   for _, group in ipairs(list) do first[group.phase] = first[group.phase] or group.place end
@@ -111,11 +111,9 @@ local LEVELS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 
 -- The longest value of the panels that share a scale.
 function pictures.scale_of(block, made)
-  local most = 0
-  for _, other in ipairs(block.panels) do
-    if other.scale == made.scale then most = math.max(most, other.most) end
-  end
-  return most
+  return select(2, lists.largest(block.panels, function(other)
+    return other.scale == made.scale and other.most
+  end))
 end
 
 
@@ -145,8 +143,6 @@ end
 
 -- ---- stacks ----
 
--- Sampled stacks as blocks, and as lines.
-
 -- Functions of a stage in a report, and on the page; of the hottest stack; columns of a name.
 local FUNCTIONS, ON_PAGE, INNERMOST, NAME = 10, 20, 24, 100
 
@@ -165,8 +161,6 @@ function pictures.percent(samples, all) return text.number(100 * samples / all, 
 
 local function short(frame) return text.truncate(pictures.name(frame), NAME, "middle") end
 
-
--- ---- as lines ----
 
 -- The functions around the one with most samples of its own, outermost first; nil where
 -- no function has any.
@@ -210,9 +204,6 @@ local scopes = {
 }
 
 
-local function plural(count) return count == 1 and "" or "s" end
-
-
 -- Whose samples they are, and what they lack.
 local function basis(stage)
   local said = { scopes[stage.scope]:format(text.count(stage.samples)) }
@@ -230,8 +221,8 @@ local function basis(stage)
       stage.without_stack == 1 and "s" or "ve")
   end
   if stage.cut > 0 then
-    said[#said + 1] = ("%s stack%s lack%s the outermost functions: they could not be followed.")
-      :format(text.count(stage.cut), plural(stage.cut), stage.cut == 1 and "s" or "")
+    said[#said + 1] = ("%s stack%s the outermost functions: they could not be followed."):format(
+      text.count(stage.cut), stage.cut == 1 and " lacks" or "s lack")
   end
   return table.concat(said, " ")
 end

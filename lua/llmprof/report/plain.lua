@@ -1,5 +1,6 @@
 -- Markdown as text for a terminal: paragraphs filled, tables aligned, marks taken
 -- away. For the manual's pages, not for Markdown at large.
+local lists = require "llmprof.tables.lists"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
@@ -59,16 +60,12 @@ end
 
 -- A table with its columns aligned.
 local function table_lines(rows)
-  local columns, body = {}, {}
+  local columns, lines = {}, {}
   for i, title in ipairs(cells_of(rows[1])) do
     columns[i] = { key = i, title = title, type = "text" }
   end
-  for i = 3, #rows do body[#body + 1] = cells_of(rows[i]) end
-  local lines = {}
-  local rendered = tables.render("table", columns, body)
-  for line in rendered:gmatch "[^\n]*" do
-    if line ~= "" then lines[#lines + 1] = line end
-  end
+  local body = lists.map(table.move(rows, 3, #rows, 1, {}), cells_of)
+  for line in tables.render("table", columns, body):gmatch "[^\n]+" do lines[#lines + 1] = line end
   return lines
 end
 
@@ -79,12 +76,10 @@ local function wide_table(rows)
   for i = 3, #rows do
     local cells = cells_of(rows[i])
     lines[#lines + 1] = cells[1]
-    local rest = {}
-    for c = 2, #cells do
-      if cells[c] ~= "" then rest[#rest + 1] = cells[c] end
-    end
-    local filled = fill(table.concat(rest, " · "), INDENT, INDENT)
-    table.move(filled, 1, #filled, #lines + 1, lines)
+    local rest = lists.filtered(table.move(cells, 2, #cells, 1, {}), function(cell)
+      return cell ~= ""
+    end)
+    lists.add(lines, fill(table.concat(rest, " · "), INDENT, INDENT))
   end
   return lines
 end
@@ -92,10 +87,8 @@ end
 
 local function render_table(rows)
   local lines = table_lines(rows)
-  for _, line in ipairs(lines) do
-    if text.width(line) > WIDTH then return wide_table(rows) end
-  end
-  return lines
+  local is_wide = lists.any(lines, function(line) return text.width(line) > WIDTH end)
+  return is_wide and wide_table(rows) or lines
 end
 
 
@@ -105,7 +98,7 @@ local Page = {}
 Page.__index = Page
 
 
-function Page:add(lines) table.move(lines, 1, #lines, #self.out + 1, self.out) end
+function Page:add(lines) lists.add(self.out, lines) end
 
 
 -- Ends the paragraph or table that is being gathered.

@@ -1,5 +1,7 @@
 -- The roofline in characters, for formats that draw nothing: kernels by their # in the table
 -- below it, stages with their names, and the roofs.
+local lists = require "llmprof.tables.lists"
+local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 
 local plane = {}
@@ -16,9 +18,8 @@ local function log(value) return math.log(value, 10) end
 
 -- Powers of ten around all values.
 local function decades(values)
-  local low, high = math.huge, -math.huge
-  for _, value in ipairs(values) do low, high = math.min(low, value), math.max(high, value) end
-  low, high = math.floor(log(low)), math.ceil(log(high) + 0.01)
+  local seen = statistics.describe(values)
+  local low, high = math.floor(log(seen.min)), math.ceil(log(seen.max) + 0.01)
   return low, math.max(high, low + 1)
 end
 
@@ -38,8 +39,7 @@ local function peaks(roofs)
   end
   if not roofs.tensors and roofs.tensor then add("tensor", roofs.tensor, "tensor") end
   if roofs.vector then add("vector", roofs.vector, "vector") end
-  table.sort(list, function(a, b) return a.rate > b.rate end)
-  return list
+  return lists.sort(list, "-rate")
 end
 
 

@@ -1,5 +1,6 @@
 -- Steps, ranks and collectives, from results.ranks and nothing else.
 local blocks = require "llmprof.report.blocks"
+local lists = require "llmprof.tables.lists"
 local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
@@ -96,10 +97,9 @@ end
 
 -- Batches that ran in larger graphs; nil without.
 function ranks.padding(results)
-  local list = {}
-  for i, entry in ipairs(results.ranks.padded or {}) do
-    list[i] = ("%d as %d"):format(entry.batch, entry.as)
-  end
+  local list = lists.map(results.ranks.padded or {}, function(entry)
+    return ("%d as %d"):format(entry.batch, entry.as)
+  end)
   return #list > 0 and ("Batches that ran in the CUDA graph of a larger one: %s."):format(
     table.concat(list, ", ")) or nil
 end

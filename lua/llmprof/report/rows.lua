@@ -2,6 +2,7 @@
 local errors = require "llmprof.process.errors"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local labels = require "llmprof.analysis.kernels.labels"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -80,8 +81,8 @@ function rows.kernels(results, wanted, limit)
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
         device_name = device_name(kernel, names) }, { __index = kernel })
-      for key, value in pairs(kernel.counters or {}) do row[key] = value end
       local launch, counters = kernel.launch or {}, kernel.counters or {}
+      for key, value in pairs(counters) do row[key] = value end
       row.theoretical_percent, row.limiter = launch.occupancy_percent, launch.limiter
       row.waves, row.tail_share = counters.waves or launch.waves, launch.tail_share
       row.second = counters.second and counters.second_percent
@@ -125,56 +126,45 @@ local TOP_N = 20
 function rows.top_n(results) return results.run.top_n or TOP_N end
 
 
--- Rows in the order of their GPU time, as many as top_n.
-local function largest(results, list, key)
-  table.sort(list, lists.by("-total_ns", key, "place"))
-  return lists.first(list, rows.top_n(results))
-end
-
-
--- Add a kernel's calls and times to a row that stands for several.
-local function add_kernel(row, kernel)
-  row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
-  row.share = row.share + (kernel.share or 0)
+-- Rows of kernels that have a name and a place in common, those with most GPU time, as many as
+-- top_n, and how many there are. make(kernel): such a row, with `name` and `place`; add(row,
+-- kernel): adds what is no sum.
+local function largest(results, make, add)
+  local list, by_key = {}, {}
+  for _, kernel in ipairs(results.kernels) do
+    local made = make(kernel)
+    made.calls, made.total_ns, made.share = 0, 0, 0
+    local row = lists.entry(list, by_key, keys.tuple(made.place, made.name), made)
+    row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
+    row.share = row.share + (kernel.share or 0)
+    add(row, kernel)
+  end
+  table.sort(list, lists.by("-total_ns", "name", "place"))
+  return lists.first(list, rows.top_n(results)), #list
 end
 
 
 -- The largest kernels over all stages, by name and device.
 function rows.largest(results)
-  local list, index, names = {}, {}, device_names(results)
-  for _, kernel in ipairs(results.kernels) do
+  local names = device_names(results)
+  return largest(results, function(kernel)
     local device = device_name(kernel, names)
-    local known = index[device or false] or {}
-    local row = known[kernel.name]
-    if not row then
-      row = { name = kernel.name, label = rows.label(kernel), place = device or "",
-        device_name = device, calls = 0, total_ns = 0, share = 0 }
-      index[device or false], known[kernel.name], list[#list + 1] = known, row, row
-    end
-    add_kernel(row, kernel)
-  end
-  for _, row in ipairs(list) do row.mean_ns = row.calls > 0 and row.total_ns / row.calls or nil end
-  return largest(results, list, "name"), #list
+    return { name = kernel.name, label = rows.label(kernel), place = device or "",
+      device_name = device }
+  end, function(row) row.mean_ns = row.calls > 0 and row.total_ns / row.calls or nil end)
 end
 
 
 -- Kernels of the same label within a stage, together.
 function rows.functions(results)
-  local list, index = {}, {}
-  for _, kernel in ipairs(results.kernels) do
+  return (largest(results, function(kernel)
     local place, label = where(kernel), rows.label(kernel)
-    local known = index[place] or {}
-    local row = known[label]
-    if not row then
-      row = { label = label, where = place, place = place, calls = 0, total_ns = 0, share = 0 }
-      index[place], known[label], list[#list + 1] = known, row, row
-    end
-    add_kernel(row, kernel)
+    return { name = label, label = label, where = place, place = place }
+  end, function(row, kernel)
     -- one name, several kernels: a bound only where all that were measured agree
     local bound = words.bound(kernel.counters)
     if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
-  end
-  return largest(results, list, "label")
+  end))
 end
 
 
@@ -182,8 +172,7 @@ local function stage_label(stage) return (stage.parent and "· " or "") .. stage
 
 
 local function has_figures(stage)
-  local ran = stage.instances or {}
-  return #ran == 0 or lists.find(ran, "used", true) ~= nil
+  return #stage.instances == 0 or lists.any(stage.instances, "used")
 end
 
 
@@ -211,13 +200,10 @@ function rows.cpu(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     if stage.api and stage.waiting then
-      local row = { label = stage_label(stage), raw = { label = stage.name },
-        launch_calls = stage.api.launch.calls,
-        launch_call_ns = stage.api.launch.ns, sync_calls = stage.api.sync.calls,
-        sync_call_ns = stage.api.sync.ns }
-      for key, value in pairs(stage.waiting) do row[key] = value end
-      for key, value in pairs(stage.launch_delay or {}) do row[key] = value end
-      list[#list + 1] = row
+      local launch, sync = stage.api.launch, stage.api.sync
+      list[#list + 1] = keys.merged({ label = stage_label(stage), raw = { label = stage.name },
+        launch_calls = launch.calls, launch_call_ns = launch.ns, sync_calls = sync.calls,
+        sync_call_ns = sync.ns }, stage.waiting, stage.launch_delay or {})
     end
   end
   return list
@@ -355,10 +341,6 @@ function rows.efficiency(results)
 end
 
 
--- Of what samples say, those that have a value or say why not.
-local QUANTITIES = { mbu = true, hfu = true }
-
-
 -- Stages that hardware samples say something of, beside what the model must move.
 function rows.sampled(results)
   local list = {}
@@ -368,10 +350,10 @@ function rows.sampled(results)
       local moved = made.dram_read_bytes and made.dram_write_bytes
         and made.dram_read_bytes + made.dram_write_bytes
       local bytes = stage.cost and stage.cost.bytes
-      list[#list + 1] = setmetatable({ label = stage_label(stage), raw = { label = stage.name },
-        mbu = made.mbu and made.mbu.value, hfu = made.hfu and made.hfu.value, bytes = bytes,
-        times_bytes = moved and bytes and bytes > 0 and moved / bytes or nil },
-        { __index = function(_, key) return not QUANTITIES[key] and made[key] or nil end })
+      local row = keys.merged(made, { label = stage_label(stage), raw = { label = stage.name },
+        bytes = bytes, times_bytes = moved and bytes and bytes > 0 and moved / bytes or nil })
+      row.mbu, row.hfu = made.mbu and made.mbu.value, made.hfu and made.hfu.value
+      list[#list + 1] = row
     end
   end
   return list
@@ -561,8 +543,7 @@ function rows.operator_stages(operators, limit)
   local by_stage, stages, made = {}, {}, {}
   for _, operator in ipairs(operators) do
     for _, of in ipairs(operator.stages or {}) do
-      local stage = by_stage[of.name] or { name = of.name, total = 0 }
-      if not by_stage[of.name] then by_stage[of.name], stages[#stages + 1] = stage, stage end
+      local stage = lists.entry(stages, by_stage, of.name, { name = of.name, total = 0 })
       stage.total = stage.total + of.host_self_ns
       stage[#stage + 1] = { stage = of.name, name = operator.name, calls = of.calls,
         host_self_ns = of.host_self_ns, device_self_ns = of.device_self_ns }
@@ -583,17 +564,12 @@ end
 -- By full name the one that a person can read, as the run's kernels have it; names that
 -- are none of theirs are told apart among themselves.
 local function labels_of_operators(results, list)
-  local read, others, seen = {}, {}, {}
-  for _, operator in ipairs(list) do
-    for _, kernel in ipairs(operator.kernels or {}) do seen[kernel.name] = true end
-  end
-  for _, kernel in ipairs(results.kernels or {}) do
-    if seen[kernel.name] then read[kernel.name] = rows.label(kernel) end
-  end
+  local read, others = {}, {}
+  for _, kernel in ipairs(results.kernels or {}) do read[kernel.name] = rows.label(kernel) end
   for _, operator in ipairs(list) do
     for _, kernel in ipairs(operator.kernels or {}) do
-      if not read[kernel.name] and seen[kernel.name] then
-        seen[kernel.name], others[#others + 1] = nil, kernel.name
+      if read[kernel.name] == nil then
+        read[kernel.name], others[#others + 1] = false, kernel.name
       end
     end
   end
@@ -634,9 +610,7 @@ end
 -- Whole ranges that ncu measured, FLOP by kind beside the rest.
 function rows.ranges(results)
   return rows.with(results.counters and results.counters.ranges or {}, function(range)
-    local flop = {}
-    for kind, count in pairs(range.flop or {}) do flop[kind] = count end
-    return flop
+    return keys.merged(range.flop or {})
   end)
 end
 

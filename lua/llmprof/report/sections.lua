@@ -29,23 +29,15 @@ end
 local function number_of(own) return own.rank and tostring(own.rank) end
 
 
--- A stage over all ranks, then of each, behind the list.
-local function add_stage(list, group)
-  local one, who = #group.ranks == 1, "all"
-  if one then who = number_of(group.ranks[1]) end
-  list[#list + 1] = setmetatable({ who = who }, { __index = group })
-  for _, own in ipairs(one and {} or group.ranks) do
-    list[#list + 1] = setmetatable({ phase = group.phase, who = number_of(own) },
-      { __index = own })
-  end
-end
-
-
 -- Stages over all ranks, then of each; without steps that ran nothing.
 local function stages(results)
   local list = {}
-  for _, group in ipairs(list_at(results, "ranks.stages")) do
-    if group.mean_ns then add_stage(list, group) end
+  for _, group in ipairs(lists.filtered(list_at(results, "ranks.stages"), "mean_ns")) do
+    local only = #group.ranks == 1 and group.ranks[1]
+    list[#list + 1] = setmetatable({ who = only and number_of(only) or "all" }, { __index = group })
+    lists.add(list, rows.with(only and {} or group.ranks, function(own)
+      return { phase = group.phase, who = number_of(own) }
+    end))
   end
   return list
 end
@@ -68,12 +60,10 @@ end
 
 -- Rows of those of these times that are there; labels: { key, label } each.
 local function labelled(times, labels)
-  local list = {}
-  for _, entry in ipairs(labels) do
+  return lists.map(labels, function(entry)
     local time = times[entry[1]]
-    if time then list[#list + 1] = setmetatable({ label = entry[2] }, { __index = time }) end
-  end
-  return list
+    return time and setmetatable({ label = entry[2] }, { __index = time })
+  end)
 end
 
 
@@ -85,8 +75,6 @@ end
 
 
 -- ---- a load ----
-
--- Rows of the tables about a load and the engine's own numbers.
 
 function sections.load_rows(results)
   local given = results.load
@@ -126,26 +114,19 @@ local FIGURES = {
   { "tokens_per_verification", "tokens of a verification" },
 }
 
-local function scaled(value, scale) return value and value * scale end
-
 local function engine_rows(results)
-  local list, given = {}, results.engine_metrics or {}
-  for _, entry in ipairs(FIGURES) do
+  local given = results.engine_metrics or {}
+  return lists.map(FIGURES, function(entry)
     local value, scale = given[entry[1]], entry[3] or 1
-    if type(value) == "table" then
-      list[#list + 1] = { label = entry[2], mean = scaled(value.mean, scale),
-        min = scaled(value.min, scale), max = scaled(value.max, scale) }
-    elseif value then
-      list[#list + 1] = { label = entry[2], mean = scaled(value, scale) }
-    end
-  end
-  return list
+    if not value then return nil end
+    if type(value) ~= "table" then return { label = entry[2], mean = value * scale } end
+    return { label = entry[2], mean = value.mean * scale, min = value.min * scale,
+      max = value.max * scale }
+  end)
 end
 
 
 -- ---- stacks ----
-
--- Rows of the tables of sampled stacks, from results.
 
 -- The rows of one stage; key: functions or tree.
 function sections.stack_rows(stage, key)
@@ -167,17 +148,7 @@ local function of_all(key)
 end
 
 
--- Functions of every stage, those with most samples of their own first.
-sections.function_rows = of_all "functions"
-
--- The stacks of every stage, as a tree.
-local frame_rows = of_all "tree"
-
-
 -- ---- the sections ----
-
-local by_name = {}
-
 
 local OPERATORS = "operators.operators"
 
@@ -204,8 +175,8 @@ local list = {
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
-    rows = sections.function_rows },
-  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = frame_rows },
+    rows = of_all "functions" },
+  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = of_all "tree" },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -298,6 +269,12 @@ local empty = { devices = "the trace names no GPU",
   overhead = "nothing was run without the profiler: overhead=before does",
   missing = "nothing is missing" }
 
+-- Tables of sums, over the repeats that count and over the whole capture.
+local SUMS = lists.set { "kernels", "transfers", "operators", "timeline_operators",
+  "operator_stages", "operator_kernels", "lines", "modules", "marked_layers", "marked_operators" }
+local OF_ALL = lists.set { "ranks", "collectives", "late", "layers", "rank_kernels" }
+
+local by_name = {}
 for _, section in ipairs(list) do
   section.name, section.title, section.empty = section[1], section[2], empty[section[1]]
   section.columns = section.columns or columns[section.name]
@@ -322,21 +299,12 @@ function sections.find(name)
 end
 
 
--- Tables of sums, over the repeats that count and over the whole capture.
-local SUMS = { "kernels", "transfers", "operators", "timeline_operators", "operator_stages",
-  "operator_kernels", "lines", "modules", "marked_layers", "marked_operators" }
-local OF_ALL = { "ranks", "collectives", "late", "layers", "rank_kernels" }
-
-for _, name in ipairs(SUMS) do by_name[name].sums = true end
-for _, name in ipairs(OF_ALL) do by_name[name].of_all = true end
-
-
 -- What the figures of a section are of, where there are several repeats: a sentence, else nil.
 function sections.scope(results, section)
   local repeats = results.repeats
   if not repeats or repeats.whole_run or repeats.count < 2 then return nil end
-  if section.of_all then return "Sums over the whole capture." end
-  return section.sums and repeats.used > 1
+  if OF_ALL[section.name] then return "Sums over the whole capture." end
+  return SUMS[section.name] and repeats.used > 1
     and ("Sums over the %d repeats that count."):format(repeats.used) or nil
 end
 

@@ -43,12 +43,8 @@ function words.percent(share) return text.number(share * 100, 0) .. " %" end
 
 -- Why a subject was not measured, and what would; nil when nothing says so.
 function words.reason(results, what)
-  for _, entry in ipairs(results.missing) do
-    if entry.what == what then
-      return ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
-    end
-  end
-  return nil
+  local entry = lists.find(results.missing, "what", what)
+  return entry and ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
 end
 
 
@@ -371,10 +367,8 @@ end
 -- for other results.
 function words.ranks_trust(results)
   if not words.ranks_alone(results) then return nil end
-  local worst, lines, files = nil, #results.ranks.left_out, results.ranks.files
-  for _, file in ipairs(files) do
-    worst = file.residual_ns and math.max(worst or 0, file.residual_ns) or worst
-  end
+  local lines, files = #results.ranks.left_out, results.ranks.files
+  local _, worst = lists.largest(files, "residual_ns")
   local said = "Clocks of the files could not be compared."
   if #files == 1 then
     said = "All ranks are of one file and one clock."
@@ -557,12 +551,8 @@ end
 
 
 function words.nesting(results)
-  for _, stage in ipairs(results.stages) do
-    if stage.parent then
-      return "Stages marked · lie inside their parent and are not added to it."
-    end
-  end
-  return nil
+  return lists.any(results.stages, "parent")
+    and "Stages marked · lie inside their parent and are not added to it." or nil
 end
 
 
@@ -602,11 +592,10 @@ local NAMED = 6
 function words.without_dot(results)
   local said, count = {}, 0
   for i, group in ipairs(results.roofline and results.roofline.without_dot or {}) do
-    local names = {}
-    for j = 1, math.min(#group.kernels, NAMED) do
-      local kernel = results.kernels[group.kernels[j]]
-      names[j] = kernel and (kernel.label or kernel.short_name) or tostring(group.kernels[j])
-    end
+    local names = lists.map(lists.first(group.kernels, NAMED), function(id)
+      local kernel = results.kernels[id]
+      return kernel and (kernel.label or kernel.short_name) or tostring(id)
+    end)
     if #group.kernels > NAMED then names[#names + 1] = "..." end
     count = count + #group.kernels
     said[i] = ("%s: %d (%s)"):format(group.why, #group.kernels, table.concat(names, ", "))
@@ -702,9 +691,9 @@ end
 
 -- "flops = 1e+12, time_s = 0.5"
 function words.inputs(inputs)
-  local said = {}
-  for i, key in ipairs(sorted_keys(inputs)) do said[i] = ("%s = %.6g"):format(key, inputs[key]) end
-  return table.concat(said, ", ")
+  return table.concat(lists.map(sorted_keys(inputs), function(key)
+    return ("%s = %.6g"):format(key, inputs[key])
+  end), ", ")
 end
 
 
@@ -753,12 +742,9 @@ end
 
 -- " (decode 44 %, prefill 17 %)"; "" without stages.
 local function coverage_by_stage(stages)
-  local said = {}
-  for _, stage in ipairs(stages or {}) do
-    if stage.coverage then
-      said[#said + 1] = ("%s %s"):format(stage.name, words.percent(stage.coverage))
-    end
-  end
+  local said = lists.map(lists.filtered(stages or {}, "coverage"), function(stage)
+    return ("%s %s"):format(stage.name, words.percent(stage.coverage))
+  end)
   return #said > 0 and (" (%s)"):format(table.concat(said, ", ")) or ""
 end
 
@@ -784,23 +770,18 @@ end
 
 -- That products fill their tiles; nil where no kernel is marked.
 function words.padding(results)
-  for _, kernel in ipairs(results.kernels) do
-    if kernel.counters and kernel.counters.padding then
-      return "\"tiles x\": FLOP and intensity of these matmuls are those of whole tiles, at least "
-        .. "this many times what their tokens need."
-    end
-  end
-  return nil
+  local function is_padded(kernel) return kernel.counters and kernel.counters.padding end
+  return lists.any(results.kernels, is_padded) and "\"tiles x\": FLOP and intensity of these "
+    .. "matmuls are those of whole tiles, at least this many times what their tokens need." or nil
 end
 
 
 -- What the headroom of kernels is worth while the GPU waits.
 function words.headroom_waits(results)
-  local waiting = {}
-  for _, stage in ipairs(results.stages) do
+  local waiting = lists.map(results.stages, function(stage)
     local is_held_up = stage.bound == "launch" or stage.bound == "CPU"
-    if is_held_up and not stage.parent then waiting[#waiting + 1] = stage.name end
-  end
+    return is_held_up and not stage.parent and stage.name or nil
+  end)
   if #waiting == 0 then return nil end
   return ("While the GPU waits for the CPU (%s), faster kernels make it wait longer: these figures "
     .. "hold once it does not."):format(table.concat(waiting, ", "))

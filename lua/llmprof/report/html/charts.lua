@@ -2,10 +2,12 @@
 -- those of the axes, so that the script only draws.
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local overhead = require "llmprof.analysis.latency.overhead"
 local plane = require "llmprof.report.plane"
 local rows = require "llmprof.report.rows"
 local pictures = require "llmprof.report.pictures"
+local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 
 local charts = {}
@@ -30,8 +32,7 @@ local FEWEST_BINS, MOST_BINS = 5, 40
 
 -- OF_CATEGORY, with the categories of these results.
 function charts.colours(...)
-  local colours, shown, others = {}, {}, {}
-  for name, colour in pairs(OF_CATEGORY) do colours[name] = colour end
+  local colours, shown, others = merged(OF_CATEGORY), {}, {}
   for _, results in ipairs { ... } do
     for _, kernel in ipairs(results.kernels or {}) do
       local name = kernel.category
@@ -72,29 +73,22 @@ end
 
 
 local function add(series, name, column, count, ns)
-  local values = series[name]
-  if not values then
-    values = {}
-    for i = 1, count do values[i] = 0 end
-    series[name] = values
-  end
-  values[column] = values[column] + ns / 1e6
+  local values = series[name] or {}
+  for i = #values + 1, count do values[i] = 0 end
+  series[name], values[column] = values, values[column] + ns / 1e6
 end
 
 
 -- { stages, series = { { name, ms = one per stage } } }, or nil: one instance of
 -- each stage, by category of kernel, what else the GPU did, and idle.
 function charts.categories(results)
-  local stages, known, series = {}, {}, {}
-  for _, stage in ipairs(results.stages) do
-    if stage.categories and stage.gpu_idle_ns then stages[#stages + 1] = stage end
-  end
+  local stages = lists.filtered(results.stages, function(stage)
+    return stage.categories and stage.gpu_idle_ns
+  end)
   if #stages == 0 then return nil end
   local order = leading(stages)
-  for _, name in ipairs(order) do known[name] = true end
-  local labels = {}
+  local known, series = lists.set(order), {}
   for i, stage in ipairs(stages) do
-    labels[i] = stage.name
     for _, row in ipairs(stage.categories) do
       add(series, known[row.category] and row.category or REST, i, #stages, row.gpu_time_ns)
     end
@@ -105,7 +99,7 @@ function charts.categories(results)
   local list = lists.map(order, function(name)
     return series[name] and { name = name, ms = json.list(series[name]) } or nil
   end)
-  return { stages = json.list(labels), series = json.list(list) }
+  return { stages = json.list(lists.map(stages, "name")), series = json.list(list) }
 end
 
 
@@ -167,13 +161,6 @@ end
 
 -- ---- TPOT ----
 
-local function extremes(values)
-  local low, high = values[1], values[1]
-  for _, value in ipairs(values) do low, high = math.min(low, value), math.max(high, value) end
-  return low, high
-end
-
-
 -- { counts, edges in ms }, or nil with fewer than two values: bins of one width,
 -- as many as the square root of the values.
 function charts.tpot(results)
@@ -181,7 +168,8 @@ function charts.tpot(results)
   local values = tpot and tpot.values_ns or {}
   if #values < 2 then return nil end
   local count = math.min(math.max(math.ceil(math.sqrt(#values)), FEWEST_BINS), MOST_BINS)
-  local low, high = extremes(values)
+  local seen = statistics.describe(values)
+  local low, high = seen.min, seen.max
   local width = (high - low) / count
   if width == 0 then count = 1 end
   local counts, edges = {}, {}
@@ -219,14 +207,10 @@ end
 
 
 local function said(frame, all, of, name)
-  if of == "ns" then
-    return ("%s: %s, %s; itself %s"):format(name or text.truncate(pictures.name(frame), NAME,
-      "middle"), text.duration(frame.total), pictures.percent(frame.total, all),
-      pictures.percent(frame.self, all))
-  end
-  return ("%s: %s sample%s, %s; in itself %s"):format(
-    text.truncate(pictures.name(frame), NAME, "middle"), text.count(frame.total),
-    frame.total == 1 and "" or "s", pictures.percent(frame.total, all),
+  local amount = of == "ns" and text.duration(frame.total)
+    or ("%s sample%s"):format(text.count(frame.total), frame.total == 1 and "" or "s")
+  return ("%s: %s, %s; %s %s"):format(name or text.truncate(pictures.name(frame), NAME, "middle"),
+    amount, pictures.percent(frame.total, all), of == "ns" and "itself" or "in itself",
     pictures.percent(frame.self, all))
 end
 
@@ -300,9 +284,9 @@ end
 -- Pictures for Markdown, as Mermaid blocks, which GitHub and GitLab draw: where
 -- the GPU time of a stage goes, and how one repeat runs.
 
--- Slices of a pie, and the least share of one; the rest is one slice, with the
--- category that is called so. More could not be told apart.
-local SLICES, LEAST, REST_SLICE = 6, 0.04, "other"
+-- Slices of a pie, and the least share of one; the rest is one slice. More could not be told
+-- apart.
+local SLICES, LEAST = 6, 0.04
 
 -- Columns of a label.
 local LABEL = 40
@@ -326,13 +310,13 @@ local function slices(categories)
   local list, rest = {}, 0
   for i, row in ipairs(categories) do
     local share = row.share or 0
-    if i <= SLICES and share >= LEAST and row.category ~= REST_SLICE then
+    if i <= SLICES and share >= LEAST and row.category ~= REST then
       list[#list + 1] = ('  "%s" : %.1f'):format(label(row.category), share * 100)
     else
       rest = rest + share
     end
   end
-  if rest >= 0.001 then list[#list + 1] = ('  "%s" : %.1f'):format(REST_SLICE, rest * 100) end
+  if rest >= 0.001 then list[#list + 1] = ('  "%s" : %.1f'):format(REST, rest * 100) end
   return list
 end
 
@@ -391,10 +375,9 @@ end
 -- Times are whole ms, or whole µs where the repeat is short; the chart takes
 -- them for ms since 1970.
 local function tasks(list, origin)
-  local longest = 0
-  for _, span in ipairs(list) do longest = math.max(longest, span.to - origin) end
+  local _, last = lists.largest(list, "to")
   local unit, scale = "ms", 1e6
-  if longest < 20e6 then unit, scale = "µs", 1e3 end
+  if last - origin < 20e6 then unit, scale = "µs", 1e3 end
   local lines = lists.map(list, function(span)
     local from = (span.from - origin) / scale
     local length = math.max((span.to - span.from) / scale, 1)

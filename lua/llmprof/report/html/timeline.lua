@@ -1,5 +1,6 @@
 -- The strip above all else: a row per stage, its ranges where they lie in time,
 -- filled as far as the GPU worked. Drawn as SVG, so that it needs no script.
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -13,11 +14,7 @@ local TICKS = 8
 
 
 local function drawn(stage)
-  local list = {}
-  for _, instance in ipairs(stage.instances) do
-    if instance.used and #list < MOST then list[#list + 1] = instance end
-  end
-  return list
+  return lists.first(lists.filtered(stage.instances, "used"), MOST)
 end
 
 
@@ -59,8 +56,9 @@ end
 
 
 local function strip(stage, first, span)
-  local ranges = {}
-  for i, instance in ipairs(drawn(stage)) do ranges[i] = range(instance, first, span) end
+  local ranges = lists.map(drawn(stage), function(instance)
+    return range(instance, first, span)
+  end)
   return ('<div class="lane"><span class="lane-name%s">%s</span>'
     .. '<svg role="img" aria-label="%s" height="26">%s</svg></div>\n'):format(
     stage.parent and " part" or "", text.html(stage.name),
@@ -89,12 +87,9 @@ end
 
 
 local function left_out(results)
-  local count = 0
-  for _, stage in ipairs(results.stages) do
-    local used = 0
-    for _, instance in ipairs(stage.instances) do used = used + (instance.used and 1 or 0) end
-    count = count + math.max(used - MOST, 0)
-  end
+  local count = lists.sum(results.stages, function(stage)
+    return math.max(#lists.filtered(stage.instances, "used") - MOST, 0)
+  end)
   return count > 0 and (" Of each stage the first %d ranges are drawn; %s more are not.")
     :format(MOST, text.count(count)) or ""
 end

@@ -1,5 +1,6 @@
 -- Blocks as Markdown.
 local blocks = require "llmprof.report.blocks"
+local lists = require "llmprof.tables.lists"
 local markdown = require "llmprof.markdown"
 local pictures = require "llmprof.report.pictures"
 local tables = require "llmprof.tables"
@@ -37,17 +38,11 @@ function kinds.paragraph(block) return inline(block.text) .. "\n" end
 
 
 function kinds.verdict(block)
-  local lines = {}
-  if block.tight then
-    for i, line in ipairs(block.lines) do
-      lines[i] = ("- **%s** %s"):format(escape(line.head), escape(line.text)):match "^.*%S"
-    end
-    return table.concat(lines, "\n") .. "\n"
-  end
-  for i, line in ipairs(block.lines) do
-    lines[i] = ("> **%s** %s"):format(escape(line.head), escape(line.text))
-  end
-  return table.concat(lines, "\n>\n") .. "\n"
+  local lines = lists.map(block.lines, function(line)
+    return ("%s **%s** %s"):format(block.tight and "-" or ">", escape(line.head),
+      escape(line.text)):match "^.*%S"
+  end)
+  return table.concat(lines, block.tight and "\n" or "\n>\n") .. "\n"
 end
 
 

@@ -336,7 +336,7 @@ local function rows_by_table(results)
     largest_kernels = (rows.largest(results)),
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
-    stage_functions = sections.function_rows(results),
+    stage_functions = sections.find("cpu_samples").rows(results),
     top_lines = rows.lines(results),
     top_operators = rows.operators(results.operators and results.operators.operators or {}),
   }
