@@ -82,9 +82,7 @@ end
 
 -- The ids of a baseline's runs.
 function baselines.runs(path)
-  local ids = {}
-  for i, folder in ipairs(baselines.folders(path)) do ids[i] = read_about(folder).run end
-  return ids
+  return lists.map(baselines.folders(path), function(folder) return read_about(folder).run end)
 end
 
 
@@ -112,9 +110,6 @@ function baselines.must_find(name, root)
   errors.raise("usage", ("no baseline '%s' in %s%s"):format(name, folder_of(root),
     nearest.suggestion(name, names)), { hint = "llmprof baseline list shows them" })
 end
-
-local must_find = baselines.must_find
-
 
 -- ---- changing ----
 
@@ -176,7 +171,7 @@ end
 
 
 local function add(run, name, root)
-  local path = must_find(name, root)
+  local path = baselines.must_find(name, root)
   local about = read_about(path)
   if about.recipe ~= run.manifest.recipe then
     errors.raise("usage", ("baseline '%s' is of recipe %s, %s of %s"):format(name,
@@ -197,7 +192,7 @@ end
 -- Keep another run of the same thing under a name that there is: how much they
 -- differ is what a comparison holds a change against.
 function baselines.add(run, name, root)
-  must_find(name, root)
+  baselines.must_find(name, root)
   check_has_results(run)
   alone(root, function() add(run, name, root) end)
 end
@@ -205,15 +200,15 @@ end
 
 -- Compare with this one where only one run is named.
 function baselines.use(name, root)
-  must_find(name, root)
+  baselines.must_find(name, root)
   check(private.link(name, path_of(CURRENT, root)))
 end
 
 
 function baselines.remove(name, root)
-  must_find(name, root)
+  baselines.must_find(name, root)
   alone(root, function()
-    local path, current = must_find(name, root), baselines.current(root)
+    local path, current = baselines.must_find(name, root), baselines.current(root)
     remove(path)
     if current == name then check(fs.remove(path_of(CURRENT, root))) end
   end)

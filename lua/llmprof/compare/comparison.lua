@@ -3,6 +3,7 @@ local differences = require "llmprof.compare.differences"
 local errors = require "llmprof.process.errors"
 local kernels = require "llmprof.compare.kernels"
 local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.compare.metrics"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
@@ -15,15 +16,10 @@ local comparison = {}
 
 -- Names in the order of the side before, then those that only after has.
 local function all_stages(before, after)
-  local list, seen = {}, {}
-  for _, side in ipairs { before, after } do
-    for _, stage in ipairs(side.results.stages) do
-      if not seen[stage.name] then
-        seen[stage.name] = true
-        list[#list + 1] = { name = stage.name, parent = stage.parent,
-          before = metrics.stage(before, stage.name), after = metrics.stage(after, stage.name) }
-      end
-    end
+  local list, by_name = {}, {}
+  for _, stage in ipairs(lists.joined(before.results.stages, after.results.stages)) do
+    lists.entry(list, by_name, stage.name, { name = stage.name, parent = stage.parent,
+      before = metrics.stage(before, stage.name), after = metrics.stage(after, stage.name) })
   end
   return list
 end
@@ -33,16 +29,13 @@ local function label_of(stage) return (stage.parent and "· " or "") .. stage.na
 
 
 local function names_of(side)
-  local names = {}
-  for i, stage in ipairs(side.results.stages) do names[i] = stage.name end
+  local names = lists.map(side.results.stages, "name")
   return #names > 0 and table.concat(names, " ") or "none"
 end
 
 
 local function check_common(stages, before, after)
-  for _, stage in ipairs(stages) do
-    if stage.before and stage.after then return end
-  end
+  if lists.any(stages, function(stage) return stage.before and stage.after end) then return end
   errors.raise("usage", ("no stage in common: %s has %s, %s has %s"):format(before.name,
     names_of(before), after.name, names_of(after)),
     { hint = "compare runs of one recipe, or traces whose NVTX ranges have the same names" })
@@ -91,14 +84,10 @@ end
 
 -- Each stage's share of what changed in all that have no parent.
 local function add_shares_of_change(rows)
-  local all = 0
+  local function size(row) return row.top and row.difference and math.abs(row.difference) end
+  local all = lists.sum(rows, size)
   for _, row in ipairs(rows) do
-    if row.top and row.difference then all = all + math.abs(row.difference) end
-  end
-  for _, row in ipairs(rows) do
-    if row.top and row.difference and all > 0 then
-      row.of_change = math.abs(row.difference) / all
-    end
+    row.of_change = all > 0 and size(row) and size(row) / all or nil
     row.top = nil
   end
 end
@@ -153,17 +142,14 @@ end
 
 -- The stage of that name of each run of a side.
 local function in_runs(side, name)
-  local list = {}
-  for _, run in ipairs(side.runs) do list[#list + 1] = metrics.stage(run, name) end
-  return list
+  return lists.map(side.runs, function(run) return metrics.stage(run, name) end)
 end
 
 
 local function work_of(side, name, field)
-  local values = {}
-  for _, stage in ipairs(in_runs(side, name)) do
-    values[#values + 1] = metrics.is_known(stage, field) and stage[field] or nil
-  end
+  local values = lists.map(in_runs(side, name), function(stage)
+    return metrics.is_known(stage, field) and stage[field] or nil
+  end)
   return #values > 0 and statistics.sum(values) / #values or nil
 end
 
@@ -257,8 +243,7 @@ local function where_rows(stages, before, after)
   local rows = {}
   for _, stage in ipairs(stages) do
     if stage.before and stage.after and not stage.parent then
-      local pieces = piece_rows(stage, before, after)
-      table.move(pieces, 1, #pieces, #rows + 1, rows)
+      lists.add(rows, piece_rows(stage, before, after))
     end
   end
   return rows
@@ -279,11 +264,8 @@ local function means_of(side, wanted, list_of, field, key_of)
       local stage = metrics.stage(run, row.stage)
       if wanted[row.stage] and stage and stage.wall and row[field] then
         local key = key_of(row)
-        local one = by_key[key]
-        if not one then
-          one = { row = row, key = key, gpu_ns = 0, idle_ns = 0 }
-          by_key[key], list[#list + 1] = one, one
-        end
+        local one = lists.entry(list, by_key, key, { row = row, key = key, gpu_ns = 0,
+          idle_ns = 0 })
         one.gpu_ns = one.gpu_ns + row[field] / stage.wall.count
         one.idle_ns = one.idle_ns + (row.idle_ns or 0) / stage.wall.count
       end
@@ -394,10 +376,8 @@ end
 -- What is wrong with a capture that cannot be taken at face value; nil of others.
 local function poor(results)
   if not results.integrity or results.integrity.verdict ~= "poor" then return nil end
-  for _, seen in ipairs(results.integrity.checks) do
-    if seen.level == "problem" then return seen.text end
-  end
-  return "see its integrity"
+  local seen = lists.find(results.integrity.checks, "level", "problem")
+  return seen and seen.text or "see its integrity"
 end
 
 
@@ -470,12 +450,10 @@ end
 
 
 local function find(metric, runs, first, last, places)
-  local tested, best = {}, nil
+  local tested = {}
   for place = first + 1, last do tested[#tested + 1] = judge(metric, runs, first, place, last) end
   verdict.correct(tested)
-  for _, judged in ipairs(tested) do
-    if is_change(judged) and (not best or judged.p < best.p) then best = judged end
-  end
+  local best = lists.largest(tested, function(judged) return is_change(judged) and -judged.p end)
   if not best then return end
   find(metric, runs, first, best.place - 1, places)
   places[#places + 1] = best.place
@@ -484,11 +462,10 @@ end
 
 
 local function differences_text(before, after)
-  local list, said = differences.list(before, after), {}
-  for i = 1, math.min(#list, DIFFERENCES) do
-    said[i] = ("%s %s -> %s"):format(list[i].name, list[i].before or "(none)",
-      list[i].after or "(none)")
-  end
+  local list = differences.list(before, after)
+  local said = lists.map(lists.first(list, DIFFERENCES), function(row)
+    return ("%s %s -> %s"):format(row.name, row.before or "(none)", row.after or "(none)")
+  end)
   if #list > #said then said[#said + 1] = ("%d more"):format(#list - #said) end
   return #said > 0 and table.concat(said, ", ") or nil
 end

@@ -1,7 +1,8 @@
 -- What differs between two sides besides the times: the model, the machine, how
 -- it was captured, the workload's settings, the configuration. Most surprises in
 -- a comparison are here.
-local sorted_keys = require("llmprof.tables.keys").sorted
+local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 
 local differences = {}
 
@@ -22,9 +23,8 @@ end
 
 
 local function clock_check(results)
-  for _, check in ipairs(results.integrity and results.integrity.checks or {}) do
-    if check.name == "clocks" and check.level ~= "ok" then return check.text end
-  end
+  local check = results.integrity and lists.find(results.integrity.checks, "name", "clocks")
+  if check and check.level ~= "ok" then return check.text end
   return results.integrity and "not held down" or nil
 end
 
@@ -103,9 +103,7 @@ local function text_of(value)
   if type(value) == "boolean" then return value and "yes" or "no" end
   if type(value) == "number" then return ("%.6g"):format(value) end
   if type(value) ~= "table" then return tostring(value) end
-  local items = {}
-  for i, item in ipairs(value) do items[i] = text_of(item) end
-  return "[" .. table.concat(items, ", ") .. "]"
+  return "[" .. table.concat(lists.map(value, text_of), ", ") .. "]"
 end
 
 
@@ -136,11 +134,10 @@ end
 -- What a stage worked on, where both sides say: more steps are no slowdown.
 local function add_amounts(list, before, after)
   for _, old in ipairs(before.stages) do
-    for _, new in ipairs(after.stages) do
-      for _, field in ipairs(old.name == new.name and { "tokens", "steps" } or {}) do
-        if old[field] and new[field] then
-          add(list, "work", ("%s %s"):format(old.name, field), old[field], new[field])
-        end
+    local new = lists.find(after.stages, "name", old.name) or {}
+    for _, field in ipairs { "tokens", "steps" } do
+      if old[field] and new[field] then
+        add(list, "work", ("%s %s"):format(old.name, field), old[field], new[field])
       end
     end
   end
@@ -150,10 +147,7 @@ end
 -- Every key that either side has, when both say anything at all.
 local function add_all(list, group, before, after, skip)
   if not before or not after then return end
-  local keys = {}
-  for key in pairs(before) do keys[key] = true end
-  for key in pairs(after) do keys[key] = true end
-  for _, key in ipairs(sorted_keys(keys)) do
+  for _, key in ipairs(keys.sorted(keys.merged(before, after))) do
     if not skip(key, before[key], after[key]) then
       add(list, group, key, before[key], after[key])
     end
@@ -175,13 +169,10 @@ end
 -- The configuration sets infer.batch and the workload says batch: one of them is
 -- enough, where they say the same.
 local function said_before(list, key, before, after)
-  for _, row in ipairs(list) do
-    if row.group == "workload" and row.before == before and row.after == after
-      and ("." .. key):sub(-#row.name - 1) == "." .. row.name then
-      return true
-    end
-  end
-  return false
+  return lists.any(list, function(row)
+    return row.group == "workload" and row.before == before and row.after == after
+      and ("." .. key):sub(-#row.name - 1) == "." .. row.name
+  end)
 end
 
 

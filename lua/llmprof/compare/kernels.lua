@@ -18,17 +18,6 @@ local kernels = {}
 
 -- ---- the order of launches ----
 
--- Where a kernel stands in the sequence of its stage: the kernels that run just
--- before and after it, most often.
-
--- Stages as a recipe would declare them, from results.
-local function declared_of(results)
-  return lists.map(results.stages, function(stage)
-    return { name = stage.name, parent = stage.parent }
-  end)
-end
-
-
 -- The kernels of the last used instance of each stage, in their order.
 local function kernels_of(trace, found, results)
   local frame = errors.check(trace:frame "kernels")
@@ -72,7 +61,7 @@ end
 function kernels.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
-  local found = stages.find(trace, declared_of(side.results), side.results.repeats)
+  local found = stages.find(trace, side.results.stages, side.results.repeats)
   local list = kernels_of(trace, found, side.results)
   local previous, following, around, places = {}, {}, {}, {}
   for _, kernel in ipairs(list:group { by = { "stage", "part", "name" } }) do
@@ -99,8 +88,6 @@ function kernels.neighbours(side)
   return around
 end
 
-
--- ---- what changed ----
 
 -- Points of an agreement, and how many make two kernels one.
 local POINTS = { shape = 2, calls = 1, category = 1, neighbour = 2 }
@@ -135,14 +122,10 @@ local function gather(results)
   local extents, list, by_key = extents_of(results), {}, {}
   for _, kernel in ipairs(results.kernels) do
     local extent, key = extents[kernel.stage], keys.tuple(kernel.stage, kernel.part, kernel.name)
-    local entry = by_key[key]
-    if extent and not entry then
-      entry = { key = key, stage = kernel.stage, part = kernel.part, name = kernel.name,
-        label = kernel.label or kernel.short_name, category = kernel.category, calls = 0, ns = 0,
-        shapes = {} }
-      by_key[key], list[#list + 1] = entry, entry
-    end
-    if entry then
+    if extent then
+      local entry = lists.entry(list, by_key, key, { key = key, stage = kernel.stage,
+        part = kernel.part, name = kernel.name, label = kernel.label or kernel.short_name,
+        category = kernel.category, calls = 0, ns = 0, shapes = {} })
       entry.calls = entry.calls + kernel.calls / extent.count
       entry.ns = entry.ns + kernel.total_ns / extent.count
       entry.rate = entry.calls / extent.steps
@@ -161,9 +144,7 @@ local function gather_side(side, wanted)
     local own
     own, runs[i] = gather(run.results)
     for _, entry in ipairs(own) do
-      if wanted[entry.stage] and not by_key[entry.key] then
-        by_key[entry.key], list[#list + 1] = entry, entry
-      end
+      if wanted[entry.stage] then lists.entry(list, by_key, entry.key, entry) end
     end
   end
   for _, entry in ipairs(list) do
@@ -191,23 +172,15 @@ local function shared_shapes(old, new)
 end
 
 
--- Points for two kernels of the same stage and part, and what they agree in.
+-- Points for two kernels of the same stage and part.
 local function agreement(old, new, around)
-  local points, reasons = 0, {}
-  local function add(name, share)
-    points = points + POINTS[name] * share
-    if share > 0.5 then reasons[#reasons + 1] = name end
-  end
-  add("shape", shared_shapes(old, new))
-  add("calls", old.rate == new.rate and 1 or 0)
-  add("category", old.category == new.category and 1 or 0)
+  local points = POINTS.shape * shared_shapes(old, new)
+    + (old.rate == new.rate and POINTS.calls or 0)
+    + (old.category == new.category and POINTS.category or 0)
   local before, after = around.before[old.key], around.after[new.key]
-  if before and after then
-    local same = (before.previous == after.previous and 1 or 0)
-      + (before.next == after.next and 1 or 0)
-    add("neighbour", same)
-  end
-  return points, table.concat(reasons, ", ")
+  if not (before and after) then return points end
+  return points + (before.previous == after.previous and POINTS.neighbour or 0)
+    + (before.next == after.next and POINTS.neighbour or 0)
 end
 
 
@@ -221,9 +194,9 @@ local function candidates(gone, new, around)
   for _, old in ipairs(gone) do
     for _, other in ipairs(new) do
       if old.stage == other.stage and old.part == other.part then
-        local points, why = agreement(old, other, around)
+        local points = agreement(old, other, around)
         if points >= ENOUGH then
-          list[#list + 1] = { old = old, new = other, points = points, why = why }
+          list[#list + 1] = { old = old, new = other, points = points }
         end
       end
     end
@@ -234,12 +207,12 @@ local function candidates(gone, new, around)
 end
 
 
--- By key of the kernel that is gone: { new, why }; and by key of the new one.
+-- By key of the kernel that is gone the new one; and by key of the new one, true.
 local function match_renamed(gone, new, around)
   local renamed, taken = {}, {}
   for _, candidate in ipairs(candidates(gone, new, around)) do
     if not renamed[candidate.old.key] and not taken[candidate.new.key] then
-      renamed[candidate.old.key], taken[candidate.new.key] = candidate, true
+      renamed[candidate.old.key], taken[candidate.new.key] = candidate.new, true
     end
   end
   return renamed, taken
@@ -248,12 +221,12 @@ end
 
 -- ---- together ----
 
-local function row_of(status, old, new, why)
-  local one = old or new
+local function row_of(status, old, new)
+  local one, last = old or new, new or old
   return {
-    status = status, why = why, name = (new or old).name,
-    label = (new or old).label, was = status == "renamed" and old.name or nil,
-    category = one.category, where = one.part and one.stage .. "/" .. one.part or one.stage,
+    status = status, name = last.name, label = last.label,
+    was = status == "renamed" and old.name or nil, category = one.category,
+    where = one.part and one.stage .. "/" .. one.part or one.stage,
     calls_before = old and old.calls, calls_after = new and new.calls,
     before_ns = old and old.ns, after_ns = new and new.ns,
     difference_ns = (new and new.ns or 0) - (old and old.ns or 0),
@@ -308,7 +281,7 @@ local function matched_rows(old, new, old_by_key, new_by_key, around)
     if same then
       rows[#rows + 1] = row_of("same", entry, same)
     elseif match then
-      rows[#rows + 1] = row_of("renamed", entry, match.new, match.why)
+      rows[#rows + 1] = row_of("renamed", entry, match)
     else
       rows[#rows + 1] = row_of("gone", entry)
     end
@@ -321,8 +294,8 @@ end
 
 
 -- Sides of llmprof.compare.side; wanted: the names of the stages to compare, a set.
--- Rows, the largest difference first: status ("same", "renamed", "new", "gone"),
--- why (of a renamed one: what it agrees in), name, was (its old name), where,
+-- Rows, the largest difference first: status ("same", "renamed", "new", "gone"), name, was (its
+-- old name), where,
 -- calls and ns of both sides per instance of the stage, difference_ns and share (of
 -- all differences, without their signs). Where both sides have the kernel, verdict,
 -- verdict_why, low and high (the interval of the difference in ns), p and holm_p: see

@@ -8,6 +8,7 @@
 -- it is on the value after itself. Times need a unit (ns, us, ms, s); counts and
 -- tokens_per_s have none.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.compare.metrics"
 local verdict = require "llmprof.compare.verdict"
 
@@ -216,7 +217,7 @@ local function complaints(list)
       end
     end
   end
-  return table.move(unknown, 1, #unknown, #lines + 1, lines)
+  return lists.add(lines, unknown)
 end
 
 

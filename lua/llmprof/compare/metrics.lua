@@ -90,10 +90,9 @@ local inside_graphs = { kernels = true, copies = true }
 -- Is every kernel of a stage known? Those of a CUDA graph that was traced as one
 -- row are not.
 function metrics.kernels_known(stage)
-  for _, instance in ipairs(stage.instances) do
-    if (instance.graphs or 0) > 0 then return false end
-  end
-  return true
+  return not lists.any(stage.instances, function(instance)
+    return (instance.graphs or 0) > 0
+  end)
 end
 
 
@@ -103,19 +102,17 @@ function metrics.is_known(stage, field)
 end
 
 
--- The samples of a process, or nil for none.
+-- The samples of a process, or the processes of a side; nil for none.
 local function group_of(values) return #values > 0 and values or nil end
 
 
 local function from_instances(stage, definition)
-  local values = {}
-  for _, instance in ipairs(stage.instances) do
-    local value = instance.used and instance[definition.field]
+  return group_of(lists.map(lists.filtered(stage.instances, "used"), function(instance)
+    local value = instance[definition.field]
     -- copies are copies and sets, as in the reports
-    if value and definition.field == "copies" then value = value + (instance.sets or 0) end
-    if value then values[#values + 1] = value * (definition.scale or 1) end
-  end
-  return group_of(values)
+    if definition.field == "copies" then value = value + (instance.sets or 0) end
+    return value and value * (definition.scale or 1)
+  end))
 end
 
 
@@ -161,8 +158,7 @@ end
 
 
 local function profiled(side, metric)
-  local groups = lists.map(side.runs, function(run) return of_one_run(run, metric) end)
-  return #groups > 0 and groups or nil
+  return group_of(lists.map(side.runs, function(run) return of_one_run(run, metric) end))
 end
 
 
@@ -171,16 +167,16 @@ end
 local function in_ms(ns) return ns and ns / 1e6 end
 
 
+local function stage_ms(rep, name)
+  local stage = rep.stages[name]
+  return stage and in_ms(own_times.instance_ns(stage)) or nil
+end
+
+
 -- Of a repeat of metrics.json, by the metric's key; nil where it says too little.
 local plain_values = {
-  ms = function(rep, metric)
-    local stage = rep.stages[metric.stage]
-    return stage and in_ms(own_times.instance_ns(stage)) or nil
-  end,
-  ttft = function(rep)
-    local stage = rep.stages[PREFILL]
-    return stage and in_ms(own_times.instance_ns(stage))
-  end,
+  ms = function(rep, metric) return stage_ms(rep, metric.stage) end,
+  ttft = function(rep) return stage_ms(rep, PREFILL) end,
   tpot = function(rep, _, batch)
     local stage = rep.stages[DECODE]
     return stage and in_ms(own_times.step_ns(stage, batch))
@@ -223,11 +219,11 @@ local function plain(side, metric)
   if not plain_values[metric.key] then return nil end
   local groups = {}
   for _, run in ipairs(side.runs) do
-    for _, plain_run in ipairs(run.plain) do
-      groups[#groups + 1] = plain_values_of(run, plain_run, metric)
-    end
+    lists.add(groups, lists.map(run.plain, function(plain_run)
+      return plain_values_of(run, plain_run, metric)
+    end))
   end
-  return #groups > 0 and groups or nil
+  return group_of(groups)
 end
 
 

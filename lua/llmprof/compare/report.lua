@@ -22,13 +22,10 @@ local NOTABLE = 0.01 -- share of a stage's change
 
 -- Of the longest table: what changed, the largest changes first; 0 rows are all.
 local function largest(rows, options)
-  local list = {}
-  for _, row in ipairs(rows) do
-    local listed = options.rows == 0 or #list < options.rows
-    local is_other = row.status and row.status ~= "same"
-    if listed and (row.difference_ns ~= 0 or is_other) then list[#list + 1] = row end
-  end
-  return list
+  local changed = lists.filtered(rows, function(row)
+    return row.difference_ns ~= 0 or row.status and row.status ~= "same"
+  end)
+  return options.rows == 0 and changed or lists.first(changed, options.rows)
 end
 
 
@@ -128,12 +125,9 @@ end
 
 -- What became of the stages, those that changed most first.
 local function headline(made, names)
-  local list, said = {}, {}
-  for _, row in ipairs(top_rows(made.times)) do
-    if row.path:find "%.ms$" then list[#list + 1] = row end
-  end
+  local list = lists.filtered(top_rows(made.times), function(row) return row.path:find "%.ms$" end)
   list = lists.stable(list, function(row) return -(row.of_change or 0) end)
-  for i, row in ipairs(lists.first(list, SAID)) do said[i] = change_words(row) end
+  local said = lists.map(lists.first(list, SAID), change_words)
   if #list > SAID then said[#said + 1] = ("%d more"):format(#list - SAID) end
   names = names or { made.before.name, made.after.name }
   return ("%s against %s: %s"):format(names[2], names[1],
@@ -163,12 +157,10 @@ end
 -- ---- for people ----
 
 local function counts_by_status(rows)
-  local counts, said = {}, {}
-  for _, row in ipairs(rows) do counts[row.status] = (counts[row.status] or 0) + 1 end
-  for _, status in ipairs { "same", "renamed", "new", "gone" } do
-    if counts[status] then said[#said + 1] = ("%d %s"):format(counts[status], status) end
-  end
-  return table.concat(said, ", ")
+  local _, by_status = lists.grouped(rows, "status")
+  return table.concat(lists.map({ "same", "renamed", "new", "gone" }, function(status)
+    return by_status[status] and ("%d %s"):format(#by_status[status], status)
+  end), ", ")
 end
 
 
@@ -257,11 +249,11 @@ local BRIEF_LIMITS, BRIEF_DIFFERENCES = 4, 3
 local weight = { work = 1, model = 2, run = 3, machine = 4, workload = 5, configuration = 6 }
 
 local function differences_line(differences)
-  local said, list = {}, lists.stable(differences, function(row) return weight[row.group] or 7 end)
-  for i, row in ipairs(lists.first(list, BRIEF_DIFFERENCES)) do
-    said[i] = ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
+  local list = lists.stable(differences, function(row) return weight[row.group] or 7 end)
+  local said = lists.map(lists.first(list, BRIEF_DIFFERENCES), function(row)
+    return ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
       row.after or "(none)"), 60, "middle"))
-  end
+  end)
   if #list == 0 then return "Nothing else that is recorded on both sides differs." end
   return ("Differs as well: %s%s."):format(table.concat(said, ", "),
     #list > #said and (", and %d more"):format(#list - #said) or "")
@@ -342,9 +334,9 @@ end
 -- ---- for programs ----
 
 local function objects(section, rows)
-  local names, list = {}, json.list {}
-  for i, column in ipairs(columns["compare_" .. section[1]]) do names[i] = column.key end
-  for _, key in ipairs(section.more or {}) do names[#names + 1] = key end
+  local list = json.list {}
+  local names = lists.joined(lists.map(columns["compare_" .. section[1]], "key"),
+    section.more or {})
   for i, row in ipairs(rows) do
     local object = {}
     for _, key in ipairs(names) do object[key] = row[key] == nil and json.null or row[key] end

@@ -13,7 +13,8 @@ local fs = require "llmprof.fs"
 local interrupt = require "llmprof.interrupt"
 local kernels = require "llmprof.analysis.kernels.table"
 local layout = require "llmprof.bundle.layout"
-local nearest = require "llmprof.tables.keys"
+local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local outermost = require "llmprof.analysis.stages.outermost"
 local process_pool = require "llmprof.process.pool"
 local recorded = require "llmprof.run.capture.recorded"
@@ -125,8 +126,7 @@ end
 
 
 local function merged(under, over)
-  local made = {}
-  for name, value in pairs(under) do made[name] = value end
+  local made = keys.merged(under)
   for name, value in pairs(over) do
     local below = made[name]
     made[name] = type(below) == "table" and type(value) == "table" and #value == 0
@@ -134,9 +134,6 @@ local function merged(under, over)
   end
   return made
 end
-
-
-local function is_told(_, value) return value ~= process.HIDDEN end
 
 
 -- The configuration of a run. Of a recorded capture it is what that was made with, as
@@ -147,6 +144,7 @@ local function config_of(tree, results)
   tree[config.CAPTURED_WITH] = nil
   local timeline = results.source.timeline or {}
   if timeline.from ~= "recorded" then return tree end
+  local function is_told(_, value) return value ~= process.HIDDEN end
   return merged(type(made_with) == "table" and filtered(made_with, is_told, "") or {},
     filtered(tree, recorded.heeds, "") or {})
 end
@@ -202,34 +200,33 @@ end
 -- A side of these runs, of which the first stands for what they have in common.
 local function of_runs(kind, name, runs)
   check_runs(runs)
-  local first, plain = runs[1], 0
-  for _, run in ipairs(runs) do plain = plain + #run.plain end
+  local first = runs[1]
   return { kind = kind, name = name, runs = runs, results = first.results,
-    metrics = first.metrics, config = first.config, trace = first.trace, plain_runs = plain }
+    metrics = first.metrics, config = first.config, trace = first.trace,
+    plain_runs = lists.sum(runs, function(run) return #run.plain end) }
 end
 
 
-local function from_folder(kind, folder, name, root)
-  return of_runs(kind, name, { run_in(folder, name, nil, root) })
+local function from_folder(folder, name, root)
+  return of_runs("run", name, { run_in(folder, name, nil, root) })
 end
 
 
 local function from_baseline(folder, name, root)
-  local hint, runs = "save it again: "
-    .. process.shown { "llmprof", "baseline", "save", "RUN", name }, {}
-  for i, part in ipairs(baselines.folders(folder)) do runs[i] = run_in(part, name, hint, root) end
-  return of_runs("baseline", name, runs)
+  local hint = "save it again: " .. process.shown { "llmprof", "baseline", "save", "RUN", name }
+  return of_runs("baseline", name, lists.map(baselines.folders(folder), function(part)
+    return run_in(part, name, hint, root)
+  end))
 end
 
 
 -- ---- by name ----
 
 local function not_found(word, root)
-  local names = {}
-  for _, run in ipairs(artifacts.list(root)) do names[#names + 1] = run.id end
-  for _, entry in ipairs(baselines.list(root)) do names[#names + 1] = entry.name end
+  local names = lists.joined(lists.map(artifacts.list(root), "id"),
+    lists.map(baselines.list(root), "name"))
   errors.raise("usage", ("nothing to compare is called '%s'%s"):format(word,
-    nearest.suggestion(word, names)), { hint = ("a run or a baseline in %s, a bundle's folder or "
+    keys.suggestion(word, names)), { hint = ("a run or a baseline in %s, a bundle's folder or "
       .. "the export of a trace; llmprof ls lists the runs"):format(root) })
 end
 
@@ -246,10 +243,10 @@ local function open_one(word, root, analyse)
       { { name = word, results = analyse(word), plain = {}, trace = word } })
   elseif files.is_folder(word) then
     local is_ours = layout.find(word, "results") or layout.find(word, "manifest")
-    return from_folder("run", is_ours and word or reports.of({ word }).dir, word, root)
+    return from_folder(is_ours and word or reports.of({ word }).dir, word, root)
   elseif layout.find(root .. "/" .. word, "manifest") then
     local run = artifacts.open(word, root)
-    return from_folder("run", run.dir, run.id, root)
+    return from_folder(run.dir, run.id, root)
   end
   local folder = baselines.find(word, root) or not_found(word, root)
   return from_baseline(folder, word, root)
@@ -270,18 +267,13 @@ local function pieces_of(word)
 end
 
 
-local function open_several(word, root, analyse)
+local function open(word, root, analyse)
+  if is_whole(word) then return open_one(word, root, analyse) end
   local runs = {}
   for _, piece in ipairs(pieces_of(word)) do
-    local opened = open_one(piece, root, analyse)
-    table.move(opened.runs, 1, #opened.runs, #runs + 1, runs)
+    lists.add(runs, open_one(piece, root, analyse).runs)
   end
   return of_runs("runs", word, runs)
-end
-
-
-local function open(word, root, analyse)
-  return (is_whole(word) and open_one or open_several)(word, root, analyse)
 end
 
 
@@ -324,9 +316,9 @@ function side.run_in(folder, root) return run_in(folder, folder:match "[^/]+$", 
 
 -- A side of runs of the same thing by their folders.
 function side.of_folders(name, folders, root)
-  local runs = {}
-  for i, folder in ipairs(folders) do runs[i] = side.run_in(folder, root) end
-  return of_runs("runs", name, runs)
+  return of_runs("runs", name, lists.map(folders, function(folder)
+    return side.run_in(folder, root)
+  end))
 end
 
 

@@ -46,12 +46,13 @@ end
 
 -- Mark the knee, where it is not the last row, what is beyond, and lower loads that are slow.
 local function mark_rows(rows)
-  local least, last = math.huge, 0
-  for _, row in ipairs(rows) do least = math.min(least, row.ttft_p50_ns or math.huge) end
+  local quickest, last = lists.largest(rows, function(row)
+    return row.ttft_p50_ns and -row.ttft_p50_ns
+  end), 0
   for i, row in ipairs(rows) do
     local keeps_up = row.failed == 0
       and row.completed_per_s >= ANSWERED * (row.unqueued_per_s or row.offered_per_s)
-      and (row.ttft_p50_ns or 0) <= SLOWER * least
+      and (not row.ttft_p50_ns or row.ttft_p50_ns <= SLOWER * quickest.ttft_p50_ns)
     if keeps_up then last = i else row.mark = "slow" end
   end
   if last > 0 and last < #rows then rows[last].mark = "knee" end
@@ -62,14 +63,10 @@ end
 -- Rows of the curve by load, the knee marked; {} for fewer than two loads. runs: rows with
 -- `label` and `load` (of sweep.point).
 function sweep.curve_rows(runs)
-  local rows = {}
-  for _, run in ipairs(runs) do
-    if run.load and run.load.offered_per_s then
-      local row = { label = run.label, short = run.short }
-      for key, value in pairs(run.load) do row[key] = value end
-      rows[#rows + 1] = row
-    end
-  end
+  local rows = lists.map(runs, function(run)
+    return run.load and run.load.offered_per_s
+      and keys.merged({ label = run.label, short = run.short }, run.load) or nil
+  end)
   if #rows < 2 then return {} end
   table.sort(rows, lists.by "offered_per_s")
   mark_rows(rows)
@@ -96,16 +93,10 @@ end
 
 -- Where the knee is, in a sentence, and whether to believe it.
 function sweep.sentence(rows)
-  local slow = 0
-  for _, row in ipairs(rows) do slow = slow + (row.mark == "slow" and 1 or 0) end
+  local slow = #lists.filtered(rows, function(row) return row.mark == "slow" end)
   return knee_of(rows) .. (slow > 0 and (" %d lower rate%s slower than that: something else "
     .. "went on, so measure again."):format(slow, slow == 1 and " was" or "s were") or "")
 end
-
-
--- ---- the report ----
-
-local BAR_WIDTH = 40
 
 
 -- ---- rows ----
@@ -150,8 +141,7 @@ function sweep.rows(entries)
   for i, entry in ipairs(entries) do
     local opened = entry.status ~= "failed" and side.open(entry.folder, entry.folder) or nil
     made.runs[i] = run_row(entry, opened)
-    local rows = opened and stage_rows(entry, opened) or {}
-    table.move(rows, 1, #rows, #made.stages + 1, made.stages)
+    lists.add(made.stages, opened and stage_rows(entry, opened) or {})
   end
   made.loads = sweep.curve_rows(made.runs)
   return made
@@ -160,24 +150,23 @@ end
 
 -- ---- trends ----
 
+local function without_parent(rows)
+  return lists.filtered(rows, function(row) return not row.parent end)
+end
+
+
 -- Series over the combinations: { title, unit, points = { { label, value } } };
 -- those with two points or more.
 function sweep.trends(made)
-  local list, seen = {}, {}
-  local function add(title, unit, rows, key, stage)
-    local points = {}
-    for _, row in ipairs(rows) do
-      if row[key] and (not stage or row.stage == stage) then
-        points[#points + 1] = { label = row.short, value = row[key] }
-      end
-    end
+  local list = {}
+  local function add(title, unit, rows, key)
+    local points = lists.map(lists.filtered(rows, key), function(row)
+      return { label = row.short, value = row[key] }
+    end)
     if #points > 1 then list[#list + 1] = { title = title, unit = unit, points = points } end
   end
-  for _, row in ipairs(made.stages) do
-    if not seen[row.stage] and not row.parent then
-      seen[row.stage] = true
-      add(row.stage, "ms", made.stages, "ms", row.stage)
-    end
+  for _, rows in ipairs((lists.grouped(without_parent(made.stages), "stage"))) do
+    add(rows[1].stage, "ms", rows, "ms")
   end
   add("TPOT", "ms", made.runs, "tpot")
   add("throughput", "tokens/s", made.runs, "tokens_per_s")
@@ -185,16 +174,16 @@ function sweep.trends(made)
 end
 
 
+local BAR_WIDTH = 40
+
 local function bar_lines(trend)
-  local most, wide, lines = 0, 0, {}
-  for _, point in ipairs(trend.points) do
-    most, wide = math.max(most, point.value), math.max(wide, text.width(point.label))
-  end
-  for i, point in ipairs(trend.points) do
+  local _, most = lists.largest(trend.points, "value")
+  local _, wide = lists.largest(trend.points, function(point) return text.width(point.label) end)
+  local lines = lists.map(trend.points, function(point)
     local bar = most > 0 and tables.bar(point.value / most, BAR_WIDTH) or ""
-    lines[i] = ("  %s  %s %s"):format(text.pad(text.clean(point.label), wide, "left"), bar,
+    return ("  %s  %s %s"):format(text.pad(text.clean(point.label), wide, "left"), bar,
       text.number(point.value, 2, ","))
-  end
+  end)
   return table.concat(lines, "\n")
 end
 
@@ -203,12 +192,9 @@ end
 
 -- Tables and bars for the terminal, of that width or nil.
 function sweep.text(made, width)
-  local stages, pieces = {}, {}
-  for _, row in ipairs(made.stages) do
-    if not row.parent then stages[#stages + 1] = row end
-  end
-  for _, entry in ipairs { { "sweep_runs", made.runs }, { "sweep_stages", stages },
-    { "sweep_loads", made.loads } } do
+  local pieces = {}
+  for _, entry in ipairs { { "sweep_runs", made.runs },
+    { "sweep_stages", without_parent(made.stages) }, { "sweep_loads", made.loads } } do
     local name, rows = table.unpack(entry)
     pieces[#pieces + 1] = #rows > 0
       and tables.render("table", columns[name], rows, { columns = width }) or nil
@@ -284,18 +270,11 @@ end
 
 -- ---- combinations of settings ----
 
--- The combinations of a sweep: infer.batch=1,4 nsys=light,deep are four.
---
--- A comma outside brackets and quotes separates values: [a,b] is one value, a,b
--- are two. Settings with one value are the same for all combinations.
-
 -- Keys that name a run: the sweep sets them.
 local own_keys = { ["out"] = true, ["run.id"] = true }
 
 local MOST_NAME = 60 -- bytes of a run's name before its hash
 
-
--- ---- values ----
 
 local closing = { ["["] = "]", ["{"] = "}", ["("] = ")" }
 
@@ -373,22 +352,20 @@ end
 
 
 local function combination(fixed, settings)
-  local words, label, short, varied = table.move(fixed, 1, #fixed, 1, {}), {}, {}, {}
+  local words, label, short = lists.first(fixed), {}, {}
   for i, setting in ipairs(settings) do
-    varied[i] = setting.key
     words[#words + 1] = setting.prefix .. setting.value
     label[i] = ("%s=%s"):format(setting.key, setting.value)
     short[i] = label[i]:match("^[^=]*%.(.*)$") or label[i]
   end
   return { words = words, label = table.concat(label, " "), short = table.concat(short, " "),
-    keys = varied, id = name_of(settings, words) }
+    id = name_of(settings, words) }
 end
 
 
 -- words: settings as on the command line. Returns the combinations, the last axis
 -- varying fastest: { words (settings of that run), label ("infer.batch=4 nsys=light"),
--- short ("batch=4 nsys=light"), keys (that vary), id (name of its run) }. Without any
--- axis that is an error.
+-- short ("batch=4 nsys=light"), id (name of its run) }. Without any axis that is an error.
 function sweep.combinations(words)
   local fixed, axes = parse(words)
   if #axes == 0 then

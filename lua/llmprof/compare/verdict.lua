@@ -106,8 +106,6 @@ function verdict.f_both_tails(ratio, df1, df2)
 end
 
 
--- ---- verdicts ----
-
 verdict.UNKNOWN = "can't tell"
 
 -- Single runs of the same thing are taken to differ by up to this share.
@@ -121,9 +119,7 @@ local UNEQUAL = 0.35 -- noise of fewer that is less likely to be equal than this
 -- ---- samples ----
 
 local function means_of(groups)
-  local list = {}
-  for i, group in ipairs(groups) do list[i] = statistics.sum(group) / #group end
-  return list
+  return lists.map(groups, function(group) return statistics.sum(group) / #group end)
 end
 
 
@@ -137,21 +133,17 @@ local function count_of(groups) return lists.sum(groups, function(group) return 
 -- The groups' means as what has noise that is alike: logarithms, where all of both
 -- sides are above 0 and show their noise themselves.
 local function scale_of(before, after)
-  if #before == 1 and #after == 1 then return function(x) return x end, false end
-  for _, groups in ipairs { before, after } do
-    for _, value in ipairs(means_of(groups)) do
-      if value <= 0 then return function(x) return x end, false end
-    end
-  end
+  local function as_it_is(value) return value end
+  if #before == 1 and #after == 1 then return as_it_is, false end
+  local means = lists.joined(means_of(before), means_of(after))
+  if lists.any(means, function(value) return value <= 0 end) then return as_it_is, false end
   return math.log, true
 end
 
 
 -- { variance (of the groups' means on a scale), count, df }.
 local function described(groups, scale)
-  local list = means_of(groups)
-  for i, value in ipairs(list) do list[i] = scale(value) end
-  local made = statistics.describe(list)
+  local made = statistics.describe(lists.map(means_of(groups), scale))
   return { variance = (made.std or 0) ^ 2, count = made.count, df = made.count - 1 }
 end
 
@@ -277,12 +269,8 @@ end
 
 
 local function all_equal(groups)
-  for _, group in ipairs(groups) do
-    for _, value in ipairs(group) do
-      if value ~= groups[1][1] then return false end
-    end
-  end
-  return true
+  local values = lists.joined(table.unpack(groups))
+  return not lists.any(values, function(value) return value ~= values[1] end)
 end
 
 

@@ -13,6 +13,7 @@ local handed = lazy "llmprof.trace.handed"
 local joined = lazy "llmprof.analysis.kernels.operators"
 local labels = lazy "llmprof.analysis.kernels.labels"
 local layout = lazy "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local occupancy = lazy "llmprof.analysis.kernels.occupancy"
 local outermost = lazy "llmprof.analysis.stages.outermost"
 local query = require "llmprof.query"
@@ -153,10 +154,7 @@ end
 -- The stages as analysed, else the ranges at the top.
 function parts.declared(self)
   if not self.results then return outermost.stages(self.trace) end
-  local list = {}
-  for i, stage in ipairs(self.results.stages) do
-    list[i] = { name = stage.name, parent = stage.parent }
-  end
+  local list = self.results.stages
   if #list == 1 and list[1].name == stages.WHOLE_RUN then return {} end
   return self.trace and outermost.resolve(self.trace, list) or list
 end
@@ -229,8 +227,7 @@ end
 -- The columns of a frame that are printed.
 local function shown_of(self, name)
   if not LINES[name] or not self.trace:knows "lines" then return shown[name] end
-  local list = table.move(shown[name], 1, #shown[name], 1, {})
-  return table.move(LINES[name], 1, #LINES[name], #list + 1, list)
+  return lists.joined(shown[name], LINES[name])
 end
 
 
@@ -326,22 +323,14 @@ end
 function parts.counters(self) return self.counters_path and frames.counters(self) end
 
 
--- Columns of an answer: numbers where all values are, else text.
-local function typed(column)
-  local kind = "integer"
-  for _, value in ipairs(column.values) do
-    if type(value) == "string" then
-      kind = "string"
-      break
-    elseif math.type(value) == "float" then
-      kind = "number"
-    end
-  end
-  column.type = kind
-  for i, value in ipairs(kind == "string" and column.values or {}) do
-    column.values[i] = value and tostring(value)
-  end
-  return column
+-- Set the type of a column of an answer: numbers where all values are, else text.
+local function set_type(column)
+  local values = column.values
+  local function is_float(value) return math.type(value) == "float" end
+  column.type = lists.any(values, is_float) and "number" or "integer"
+  if not lists.any(values, function(value) return type(value) == "string" end) then return end
+  column.type = "string"
+  for i, value in ipairs(values) do values[i] = value and tostring(value) end
 end
 
 
@@ -355,7 +344,7 @@ function parts.sql(self)
       errors.raise("usage", "sql: " .. tostring(list),
         { hint = "sql[[SELECT name FROM sqlite_master]] lists the tables" })
     end
-    for _, column in ipairs(list) do typed(column) end
+    for _, column in ipairs(list) do set_type(column) end
     return query.wrap(frame.new(rows, list))
   end
 end
@@ -373,19 +362,16 @@ end
 
 
 function Source:__tostring()
-  local of = {}
-  for _, kind in ipairs { "trace", "results", "counters", "stacks" } do
-    if rawget(self, kind .. "_path") then of[#of + 1] = kind end
-  end
+  local of = lists.filtered({ "trace", "results", "counters", "stacks" }, function(kind)
+    return rawget(self, kind .. "_path")
+  end)
   return ("%s (%s)"):format(self.path, table.concat(of, ", "))
 end
 
 
 -- Names of the stages of the source, for completion.
 function source.stage_names(self)
-  local names = {}
-  for i, stage in ipairs(self.trace_path and self.declared or {}) do names[i] = stage.name end
-  return names
+  return lists.map(self.trace_path and self.declared or {}, "name")
 end
 
 

@@ -13,9 +13,9 @@ local function said(before, after)
   local function us(ns) return ns and ("%g"):format(ns / 1000) or "-" end
   local function calls(count) return count and ("%g"):format(count) or "-" end
   for i, row in ipairs(kernels.compare(before, after, { decode = true })) do
-    lines[i] = ("%s %s %s%s %s -> %s, %s -> %s us%s"):format(row.status, row.where, row.name,
+    lines[i] = ("%s %s %s%s %s -> %s, %s -> %s us"):format(row.status, row.where, row.name,
       row.was and " (" .. row.was .. ")" or "", calls(row.calls_before), calls(row.calls_after),
-      us(row.before_ns), us(row.after_ns), row.why and ": " .. row.why or "")
+      us(row.before_ns), us(row.after_ns))
   end
   return table.concat(lines, "\n")
 end
@@ -38,7 +38,7 @@ gone decode a 1 -> -, 10 -> - us]], said(
   end)
 
   it("finds the same work under another name, by shape, calls and category", function()
-    assert.equal("renamed decode new (old) 2 -> 2, 20 -> 10 us: shape, calls, category",
+    assert.equal("renamed decode new (old) 2 -> 2, 20 -> 10 us",
       said(side(sides.kernel { name = "old" }),
         side(sides.kernel { name = "new", total_ns = 20000 })))
   end)
@@ -49,13 +49,13 @@ gone decode a 1 -> -, 10 -> - us]], said(
     assert.equal("gone decode old 15 -> -, 150 -> - us\nnew decode new - -> 9, - -> 90 us",
       said(before, after))
     before.results.stages[1].steps, after.results.stages[1].steps = 15, 9
-    assert.equal("renamed decode new (old) 15 -> 9, 150 -> 90 us: shape, calls, category",
+    assert.equal("renamed decode new (old) 15 -> 9, 150 -> 90 us",
       said(before, after))
   end)
 
   it("takes the best agreement first", function()
     assert.equal("new decode x - -> 1, - -> 10 us\n"
-      .. "renamed decode y (a) 2 -> 2, 20 -> 20 us: shape, calls, category",
+      .. "renamed decode y (a) 2 -> 2, 20 -> 20 us",
       said(side(sides.kernel { name = "a" }),
         side(sides.kernel { name = "x", calls = 2 }, sides.kernel { name = "y" })))
   end)
@@ -88,7 +88,7 @@ gone decode a 1 -> -, 10 -> - us]], said(
       local old = sides.kernel { name = "old" }
       local new = sides.kernel { name = "new", calls = 2, grid = 5, category = "gemm" }
       local here, there = { previous = "a", next = "b" }, { previous = "a", next = "c" }
-      assert.equal("renamed decode new (old) 2 -> 1, 20 -> 10 us: neighbour",
+      assert.equal("renamed decode new (old) 2 -> 1, 20 -> 10 us",
         said(placed(old, here), placed(new, here)))
       assert.equal("gone decode old 2 -> -, 20 -> - us\nnew decode new - -> 1, - -> 10 us",
         said(placed(old, here), placed(new, there)))

@@ -16,7 +16,7 @@ describe("llmprof.compare.sweep", function()
   it("gives each its words, a short label and a name", function()
     assert.same({
       words = { "capture=nsys", "~mode", "+x.y=2", "infer.batch=1" }, label = "x.y=2 infer.batch=1",
-      short = "y=2 batch=1", keys = { "x.y", "infer.batch" }, id = "y-2_batch-1-b6f0a399",
+      short = "y=2 batch=1", id = "y-2_batch-1-b6f0a399",
     }, sweep.combinations({ "capture=nsys", "+x.y=1,2", "~mode", "infer.batch=1,4" })[3])
   end)
 
