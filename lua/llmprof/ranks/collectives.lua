@@ -84,24 +84,17 @@ local function add_before(made, computing, columns)
     native.before(made, at, computing, of_kernels)
     return made
   end
-  local lanes = {}
-  for lane = 0, 1 do
-    lanes[lane + 1] = pack.join { made:where({ lane = lane }):select(columns) }
-    native.before(lanes[lane + 1], at, computing, of_kernels)
-  end
-  return pack.join(lanes)
+  return pack.join(lists.map({ 0, 1 }, function(lane)
+    local own = pack.join { made:where({ lane = lane }):select(columns) }
+    native.before(own, at, computing, of_kernels)
+    return own
+  end))
 end
 
 
 -- Columns that rows are copied with.
 local function copied(made)
-  local wanted, list = { range = true }, {}
-  for _, name in ipairs(collectives.kept) do wanted[name] = true end
-  for _, column in ipairs(made:columns()) do
-    if wanted[column.name] then list[#list + 1] = column.name end
-  end
-  list[#list + 1] = "lane"
-  return list
+  return lists.joined(rows.among(made, collectives.kept), rows.among(made, { "range" }), { "lane" })
 end
 
 

@@ -13,9 +13,11 @@ local json = require "llmprof.json"
 local matching = require "llmprof.ranks.matching"
 local merged = require "llmprof.ranks.merged"
 local members = require "llmprof.ranks.members"
+local merge = require("llmprof.tables.keys").merged
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
+local statistics = require "llmprof.statistics"
 local step_groups = require "llmprof.ranks.step_groups"
 local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
@@ -68,10 +70,7 @@ end
 
 -- What marks the steps: labels of an engine, ranges, or nothing but regularity.
 local function source_of(parts)
-  local seen = {}
-  for _, part in ipairs(parts) do
-    if part.about.source then seen[part.about.source] = true end
-  end
+  local seen = lists.set(lists.map(parts, function(part) return part.about.source end))
   return seen.labels and "labels" or seen.ranges and "ranges" or seen.inferred and "inferred"
     or nil
 end
@@ -173,16 +172,20 @@ end
 
 -- ---- kernels ----
 
-local function gpu_time(record, kernels)
+-- By rank the time of kernels.
+local function time_by_rank(kernels)
   local by_rank = {}
   for _, group in ipairs(pack.spread(kernels, { "world" }, "duration", "count")) do
     by_rank[group.world] = group.total
   end
-  record.gpu_time_ns = 0
-  for _, rank in ipairs(record.ranks) do
-    rank.gpu_time_ns = by_rank[rank.rank] or 0
-    record.gpu_time_ns = record.gpu_time_ns + rank.gpu_time_ns
-  end
+  return by_rank
+end
+
+
+local function gpu_time(record, kernels)
+  local by_rank = time_by_rank(kernels)
+  for _, rank in ipairs(record.ranks) do rank.gpu_time_ns = by_rank[rank.rank] or 0 end
+  record.gpu_time_ns = lists.sum(record.ranks, "gpu_time_ns")
 end
 
 
@@ -225,19 +228,13 @@ end
 local function add_experts(record, kernels, mark_experts)
   if not mark_experts then return end
   mark_experts(kernels, "name", "expert")
-  local of = kernels:where { expert = 1 }
-  local sum, most, count = 0, 0, 0
-  local own = {}
-  for _, group in ipairs(pack.spread(of, { "world" }, "duration", "count")) do
-    own[group.world] = group.total
+  local own = time_by_rank(kernels:where { expert = 1 })
+  for _, rank in ipairs(record.ranks) do rank.expert_ns = own[rank.rank] end
+  local times = lists.map(record.ranks, "expert_ns")
+  local sum = statistics.sum(times)
+  if #times > 1 and sum > 0 then
+    record.expert_imbalance = math.max(table.unpack(times)) / (sum / #times)
   end
-  for _, rank in ipairs(record.ranks) do
-    rank.expert_ns = own[rank.rank]
-    if rank.expert_ns then
-      sum, most, count = sum + rank.expert_ns, math.max(most, rank.expert_ns), count + 1
-    end
-  end
-  if count > 1 and sum > 0 then record.expert_imbalance = most / (sum / count) end
 end
 
 
@@ -250,10 +247,7 @@ local function thread_records(made)
   for _, rank in ipairs(made.ranks) do world[("%d/%d"):format(rank.part, rank.own)] = rank.rank end
   for i, part in ipairs(made.parts) do
     for _, thread in ipairs(part.about.idle_threads or {}) do
-      local record = {}
-      for key, value in pairs(thread) do record[key] = value end
-      record.rank = world[("%d/%d"):format(i, thread.rank)]
-      list[#list + 1] = record
+      list[#list + 1] = merge(thread, { rank = world[("%d/%d"):format(i, thread.rank)] })
     end
   end
   lists.sort(list, function(one) return step_groups.place(one.phase) end, "rank",
@@ -295,8 +289,10 @@ end
 
 -- The record as it would be of what counts alone, as far as the verdict asks. met: of that.
 local function of_counted(record, made, met)
-  local list, cold = {}, made.steps:where { { "uncounted", "~=", false } }
-  for i, rank in ipairs(record.ranks) do list[i] = { rank = rank.rank, leader = rank.leader } end
+  local cold = made.steps:where { { "uncounted", "~=", false } }
+  local list = lists.map(record.ranks, function(rank)
+    return { rank = rank.rank, leader = rank.leader }
+  end)
   collectives.add_to_ranks(list, met)
   local spent = cold:group { sum = { "gpu_time" } }[1]
   return setmetatable({ ranks = list, totals = collectives.totals(met),
@@ -339,11 +335,8 @@ end
 
 -- The link between the GPUs of all ranks, nil where they differ or it is not known.
 local function link_between(list, link)
-  if not link or not list[1] then return nil end
-  for _, rank in ipairs(list) do
-    if rank.gpu ~= list[1].gpu then return nil end
-  end
-  return link(list[1].gpu)
+  local differ = lists.any(list, function(rank) return rank.gpu ~= list[1].gpu end)
+  return link and list[1] and not differ and link(list[1].gpu) or nil
 end
 
 

@@ -57,9 +57,8 @@ end
 -- Leave out what names say of numbers ("python3 rank 2", as the collector has it) where some
 -- say nothing.
 local function check_told(list)
-  local all = true
-  for _, member in ipairs(list) do all = all and member.told ~= nil end
-  for _, member in ipairs(all and {} or list) do member.told = nil end
+  if not lists.any(list, function(member) return not member.told end) then return end
+  for _, member in ipairs(list) do member.told = nil end
 end
 
 
@@ -111,21 +110,11 @@ function members.label_ops(list, frame)
 end
 
 
--- Is a process several ranks?
-local function has_several(list)
-  local seen = {}
-  for _, member in ipairs(list) do
-    if seen[member.pid] then return true end
-    seen[member.pid] = true
-  end
-  return false
-end
-
-
 -- The GPU on which each thread of a process with several ranks launched most.
 local function main_devices(list, trace)
   local most, device = {}, {}
-  if not has_several(list) then return device end
+  local is_one_each = #lists.grouped(list, "pid") == #list
+  if is_one_each then return device end
   for _, group in ipairs(errors.check(trace:frame "kernels")
     :group { by = { "launch_pid", "launch_tid", "device" } }) do
     local thread = ("%s/%s"):format(group.launch_pid, group.launch_tid)
@@ -161,11 +150,7 @@ local usual = { prefill = "prefill", prefill_step = "prefill", decode_step = "de
 
 -- Every tag of the trace's ranges, once, sorted.
 local function tags_of(trace)
-  local keys = errors.check(trace:frame "ranges"):group { by = { "tag" },
-    columns = {} }
-  local list = {}
-  for row = 1, #keys do list[#list + 1] = keys:get(row, "tag") end
-  return lists.sort(list)
+  return lists.sort(lists.map(errors.check(trace:frame "ranges"):group { by = { "tag" } }, "tag"))
 end
 
 

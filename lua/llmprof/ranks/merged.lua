@@ -105,11 +105,7 @@ end
 -- Where UTC puts each file's clock: { offset, at, drift }, from the earliest session on;
 -- and when that began, ns since 1970, nil where no file says.
 local function by_utc(parts)
-  local first
-  for _, part in ipairs(parts) do
-    local epoch = part.about.epoch
-    if epoch and (not first or epoch < first) then first = epoch end
-  end
+  local first = lists.sort(lists.map(parts, function(part) return part.about.epoch end))[1]
   local list = lists.map(parts, function(part)
     return { offset = part.about.epoch and first - part.about.epoch or 0, at = 0, drift = 0 }
   end)
@@ -155,10 +151,7 @@ end
 
 -- Can times of all ranks be compared: of one file, or of files that say when they began?
 local function on_one_clock(parts)
-  for _, part in ipairs(parts) do
-    if #parts > 1 and not part.about.epoch then return false end
-  end
-  return true
+  return #parts == 1 or not lists.any(parts, function(part) return not part.about.epoch end)
 end
 
 

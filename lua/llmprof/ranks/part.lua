@@ -4,6 +4,7 @@ local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
@@ -137,21 +138,13 @@ local function add_messages(trace, kernels)
 end
 
 
--- A communicator as a text, which a JSON number of 64 bits is not.
-local function id_of(communicator) return ("%016x"):format(communicator) end
-
-
 -- NCCL's communicators and PyTorch's process groups: list of { id, size (of how many ranks it is,
 -- where a call says so), ranks (that ran collectives of it) }; nil without any.
 local function communicators_of(trace, found)
   local list, known = json.list {}, {}
   local function entry(communicator)
-    local id = id_of(communicator)
-    if not known[id] then
-      known[id] = { id = id, ranks = json.list {} }
-      list[#list + 1] = known[id]
-    end
-    return known[id]
+    local id = ("%016x"):format(communicator) -- 64 bits are no number of JSON
+    return lists.entry(list, known, id, { id = id, ranks = json.list {} })
   end
   local with_id = found:where { { "communicator", "~=", false } }
   for _, group in ipairs(with_id:group { by = { "communicator", "rank" } }) do
@@ -163,12 +156,6 @@ local function communicators_of(trace, found)
     entry(group.communicator).size = group.payload
   end
   return #list > 0 and list or nil
-end
-
-
--- Add what the range around the launch of a collective says ("ncclSend").
-local function add_said(trace, found)
-  spans.look_up(found, "range", errors.check(trace:frame "ranges"), "text", "said")
 end
 
 
@@ -300,7 +287,9 @@ function part.of(trace, file, given, stays)
   local found = collectives.of_kernels(kernels, list)
   if known then collectives.place(found) end
   local busy = pipeline.busy(kernels, found, list)
-  if busy then add_said(trace, found) end
+  if busy then -- what the range around the launch of a collective says ("ncclSend")
+    spans.look_up(found, "range", errors.check(trace:frame "ranges"), "text", "said")
+  end
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
     devices_of(trace), mpi_times(trace)), source = known and known.source,
     engine = known and known.engine, startup_steps = known and known.startup_steps,
@@ -383,8 +372,7 @@ end
 
 -- A rank of a frame that the head does not tell of, or nil.
 local function check_ranks(frame, about)
-  local known = {}
-  for _, rank in ipairs(about.ranks) do known[rank.rank] = true end
+  local known = lists.set(lists.map(about.ranks, "rank"))
   for _, row in ipairs(frame:group { by = { "rank" } }) do
     if row.rank and not known[row.rank] then return ("no rank %d"):format(row.rank) end
   end

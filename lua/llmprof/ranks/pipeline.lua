@@ -93,25 +93,16 @@ end
 
 
 local function by_names(ranks)
-  local most = 0
-  for _, rank in ipairs(ranks) do
-    if not rank.pp then return false end
-    most = math.max(most, rank.pp)
-  end
-  return most > 0
+  return #lists.map(ranks, "pp") == #ranks and select(2, lists.largest(ranks, "pp")) > 0
 end
 
 
 -- Do sends and receives of their own, or a name that is cut behind "PP", say that these
 -- are stages of a pipeline, though no rank meets another in a collective?
 local function is_said(ranks, all)
-  for _, rank in ipairs(ranks) do
-    if (rank.process or ""):find "_PP$" then return true end
-  end
-  local calls = {}
-  for _, group in ipairs(all:group { by = { "said" } }) do
-    if group.said then calls[group.said] = true end
-  end
+  local function is_cut(rank) return (rank.process or ""):find "_PP$" end
+  if lists.any(ranks, is_cut) then return true end
+  local calls = lists.set(lists.map(all:group { by = { "said" } }, "said"))
   return calls.ncclSend and calls.ncclRecv or false
 end
 
@@ -170,12 +161,6 @@ end
 
 -- ---- bubbles ----
 
--- The ranks of each pipeline: in data parallel there are several.
-local function pipelines_of(ranks)
-  return (lists.grouped(ranks, function(rank) return rank.pp and (rank.dp or 0) or nil end))
-end
-
-
 local function union_of(sets)
   local made = sets[1]
   for i = 2, #sets do made = made:join(sets[i]) end
@@ -193,16 +178,10 @@ end
 
 -- What all ranks of the pipeline but those of one stage work on; nil for none.
 local function of_others(ranks, sets, stage)
-  local list = {}
-  for _, rank in ipairs(ranks) do
-    if rank.pp ~= stage then list[#list + 1] = sets[rank.rank] end
-  end
+  local list = lists.map(ranks, function(rank)
+    return rank.pp ~= stage and sets[rank.rank] or nil
+  end)
   return #list > 0 and union_of(list) or nil
-end
-
-
-local function mean(list, key)
-  return lists.sum(list, function(entry) return entry[key] end) / #list
 end
 
 
@@ -231,7 +210,7 @@ local function stage_records(one, sets, waits, active, from, to)
   for i, stage in ipairs(lists.sort(list, "stage")) do
     local made = { stage = stage.stage, dp = stage.dp, ranks = stage.ranks }
     for _, key in ipairs { "busy_ns", "bubble_ns", "in_p2p_ns" } do
-      made[key] = mean(stage.measured, key)
+      made[key] = lists.sum(stage.measured, key) / #stage.measured
     end
     made.share = made.bubble_ns / active
     list[i] = made
@@ -242,9 +221,7 @@ end
 
 -- Of one pipeline: its stages, and how long any of them worked.
 local function examine(one, sets, waits)
-  local own = {}
-  for i, rank in ipairs(one) do own[i] = sets[rank.rank] end
-  local worked = union_of(own)
+  local worked = union_of(lists.map(one, function(rank) return sets[rank.rank] end))
   local active = worked:covered()
   if active == 0 then return nil end
   local from, to = worked:span()
@@ -266,7 +243,10 @@ end
 function pipeline.examine(ranks, told_by, busy, moved)
   local sets, waits = sets_of(busy, ranks), sets_of(moved, ranks)
   local stages, total, count = json.list {}, 0, 0
-  for _, one in ipairs(pipelines_of(ranks)) do
+  local pipelines = lists.grouped(ranks, function(rank) -- in data parallel there are several
+    return rank.pp and (rank.dp or 0) or nil
+  end)
+  for _, one in ipairs(pipelines) do
     local list, active = examine(one, sets, waits)
     if list then
       lists.add(stages, list)

@@ -8,11 +8,7 @@ local statistics = require "llmprof.statistics"
 
 local requests = {}
 
--- ---- steps of requests ----
-
--- Requests beside the steps of the engine, where the workload says when it sent them.
-
--- Requests kept in results, and looked at one by one.
+-- Requests, and looks at the engine's page, that are kept in results and looked at one by one.
 local MOST = 4096
 
 
@@ -21,13 +17,9 @@ local MOST = 4096
 -- Columns of the steps of the first rank that ran something, in the order in which they
 -- began: a list each, by name; nil without any.
 local function of_first_rank(frame, names)
-  local first
-  for _, group in ipairs(frame:where({ { "begin", "~=", false } }):group {
-    by = { "world" } }) do
-    first = math.min(first or math.huge, group.world)
-  end
-  if not first then return nil end
-  return rows.of_rank(frame, first, names)
+  local ran = frame:where { { "begin", "~=", false } }
+  local first = lists.sort(lists.map(ran:group { by = { "world" } }, "world"))[1]
+  return first and rows.of_rank(frame, first, names)
 end
 
 
@@ -150,10 +142,8 @@ end
 local function request_steps(list, frame, given)
   local steps = frame and given.epoch and steps_of(frame)
   if not steps then return nil end
-  local made, met, sent = json.list {}, false, {}
-  for _, request in ipairs(list) do
-    if request.sent_utc_ns and #sent < MOST then sent[#sent + 1] = request end
-  end
+  local made, met = json.list {}, false
+  local sent = lists.first(lists.filtered(list, "sent_utc_ns"), MOST)
   lists.sort(sent, "sent_utc_ns")
   local order = in_order(sent, steps, given)
   for i, request in ipairs(sent) do
@@ -190,9 +180,7 @@ end
 
 
 local function ns_of(list, field)
-  local values = {}
-  for i, request in ipairs(list) do values[i] = request[field] * 1e6 end
-  return values
+  return lists.map(list, function(request) return request[field] * 1e6 end)
 end
 
 
@@ -246,10 +234,7 @@ local APART = "the requests were sent while no step of the capture ran, or the c
 -- Which requests have a prefill step of their own, in words.
 local function attributable(list, single, by_order)
   if not single then
-    for _, request in ipairs(list) do
-      if request.sent_utc_ns then return APART end
-    end
-    return UNKNOWN
+    return lists.any(list, "sent_utc_ns") and APART or UNKNOWN
   end
   if by_order then
     return "as many tokens were prefilled as were sent, so the order of the requests tells the "
@@ -289,12 +274,6 @@ end
 
 
 -- ---- engine looks ----
-
--- The engine's own numbers beside its steps: each look at its page with the steps that
--- began since the look before.
-
--- Looks kept in results.
-local MOST_LOOKS = 4096
 
 local LEVELS = { "running", "waiting", "kv_use" }
 
@@ -338,7 +317,7 @@ function requests.engine_looks(metrics, frame, epoch)
     and of_first_rank(frame, { "begin", "batch", "length" })
   if not steps then return nil end
   local made, met = json.list {}, false
-  for i = 1, math.min(#samples, MOST_LOOKS) do
+  for i = 1, math.min(#samples, MOST) do
     local sample, before = samples[i], samples[i - 1]
     local look = { at_ns = sample.utc_ns - epoch }
     for _, name in ipairs(LEVELS) do look[name] = number(sample[name]) end

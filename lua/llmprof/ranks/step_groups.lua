@@ -29,9 +29,6 @@ local order = { prefill = 1, mixed = 2, decode = 3, empty = 4 }
 function step_groups.place(phase) return order[phase] or 5 end
 
 
-local function columns() return sorted_keys(means) end
-
-
 -- Of what a group of llmprof.frame says: means, and the spread of lengths.
 local function record(group)
   local made = { count = group.count }
@@ -70,11 +67,8 @@ end
 -- Do ranks make these steps together? Of a pair that prefills and decodes apart the one has
 -- a few that the other has many of.
 local function is_common(own)
-  local least, most = math.huge, 0
-  for _, entry in ipairs(own) do
-    least, most = math.min(least, entry.count), math.max(most, entry.count)
-  end
-  return 2 * least > most
+  local seen = statistics.describe(lists.map(own, "count"))
+  return seen ~= nil and 2 * seen.min > seen.max
 end
 
 
@@ -109,7 +103,7 @@ end
 -- together, of which there is no slowest rank.
 function step_groups.list(steps, by)
   local list, found = json.list {}, {}
-  local asked = { by = by, sum = columns(), percentiles = { 90 } }
+  local asked = { by = by, sum = sorted_keys(means), percentiles = { 90 } }
   for i, group in ipairs(steps:group(asked)) do
     local made = record(group)
     for _, name in ipairs(by) do made[name] = group[name] end

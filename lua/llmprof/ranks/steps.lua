@@ -9,7 +9,7 @@ local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
-local sorted_keys = require("llmprof.tables.keys").sorted
+local keys = require "llmprof.tables.keys"
 local spans = require "llmprof.spans"
 
 local steps = {}
@@ -29,7 +29,7 @@ local label_fields = { "context", "context_tokens", "generation", "generation_to
 -- Ranges with these tags as a frame of their own, with rank, phase and what the label
 -- says. labels: tag -> { phase, context, ... }.
 function steps.of_labels(trace, list, labels, label_threads)
-  local view = errors.check(trace:frame "ranges"):where { tag = sorted_keys(labels) }
+  local view = errors.check(trace:frame "ranges"):where { tag = keys.sorted(labels) }
   local made = pack.join { view:select { "tag", "start", "end", "pid",
     "tid" } }
   label_threads(list, made, trace)
@@ -207,13 +207,12 @@ end
 local function most_of(own, column, idle)
   local groups = own:group { by = { column }, total = { "duration" } }
   lists.sort(groups, function(one) return -one.duration.total end, column)
-  local best, best_ns = nil, 0
-  for i = 1, math.min(#groups, MOST_NAMES) do
-    local name = groups[i][column]
-    local ns = name and idle:overlap(own:where({ [column] = name }):union()) or 0
-    if ns > best_ns then best, best_ns = name, ns end
-  end
-  return best, best_ns
+  local best, best_ns = lists.largest(lists.first(groups, MOST_NAMES), function(group)
+    local name = group[column]
+    return name and idle:overlap(own:where({ [column] = name }):union())
+  end)
+  if best and best_ns > 0 then return best[column], best_ns end
+  return nil, 0
 end
 
 
@@ -247,16 +246,11 @@ end
 
 
 local function threads_of(calls, ranges, idle, names)
-  local list, seen = {}, {}
-  for _, threads in ipairs { calls, ranges } do
-    for key, thread in pairs(threads) do
-      if not seen[key] then
-        seen[key] = true
-        local made = describe(calls[key], ranges[key], idle)
-        made.pid, made.tid, made.thread = thread.pid, thread.tid, names[key]
-        if made.calls_ns + made.waiting_ns + made.ranges_ns > 0 then list[#list + 1] = made end
-      end
-    end
+  local list = {}
+  for key, thread in pairs(keys.merged(calls, ranges)) do
+    local made = describe(calls[key], ranges[key], idle)
+    made.pid, made.tid, made.thread = thread.pid, thread.tid, names[key]
+    if made.calls_ns + made.waiting_ns + made.ranges_ns > 0 then list[#list + 1] = made end
   end
   lists.sort(list, function(one) return -(one.calls_ns + one.ranges_ns) end, "tid")
   return lists.first(list, MOST_THREADS)

@@ -70,50 +70,33 @@ end
 
 
 -- Of ranks, or what came of them, the one that the others waited for most; nil for none.
-function verdict.worst(ranks)
-  local worst
-  for _, rank in ipairs(ranks) do
-    if rank.caused_ns and (not worst or rank.caused_ns > worst.caused_ns) then worst = rank end
-  end
-  return worst
-end
+function verdict.worst(ranks) return (lists.largest(ranks, "caused_ns")) end
 
 
 -- The total waiting of the ranks that share this rank's collectives, itself included, and how many
 -- they are. Ranks of other groups cannot wait for it.
 local function group_of(ranks, of)
-  local made = { waiting_ns = 0, ranks = 0 }
-  for _, rank in ipairs(ranks) do
-    if rank.leader == of.leader and rank.waiting_ns then
-      made.waiting_ns, made.ranks = made.waiting_ns + rank.waiting_ns, made.ranks + 1
-    end
-  end
-  return made
+  local own = lists.filtered(ranks, function(rank)
+    return rank.leader == of.leader and rank.waiting_ns
+  end)
+  return { waiting_ns = lists.sum(own, "waiting_ns"), ranks = #own }
 end
 
 
 -- The places of a rank, those in steps before others; each holds the others up less
 -- than the one before it.
 local function places_of(places, rank)
-  local known, rest = {}, {}
-  for _, place in ipairs(places) do
-    if place.rank == rank then table.insert(place.phase and known or rest, place) end
-  end
-  return known[1] and known or rest
+  local own = lists.filtered(places, function(place) return place.rank == rank end)
+  return lists.any(own, "phase") and lists.filtered(own, "phase") or own
 end
 
 
 -- The phase in which a rank held the others up most, as a place that is spread over it.
 local function worst_phase(places)
-  local worst, of = nil, {}
-  for _, place in ipairs(places) do
-    local made = of[place.phase]
-      or { rank = place.rank, phase = place.phase, spread = true, caused_ns = 0 }
-    made.caused_ns = made.caused_ns + place.caused_ns
-    of[place.phase] = made
-    if not worst or made.caused_ns > worst.caused_ns then worst = made end
-  end
-  return worst
+  return (lists.largest(lists.map((lists.grouped(places, "phase")), function(own)
+    return { rank = own[1].rank, phase = own[1].phase, spread = true,
+      caused_ns = lists.sum(own, "caused_ns") }
+  end), "caused_ns"))
 end
 
 
@@ -284,9 +267,6 @@ local function needs_of(groups, between)
 end
 
 
-local function sum_of(list, field) return lists.sum(list, function(own) return own[field] end) end
-
-
 -- The ranks of a list that meet in collectives with one of them.
 local function met_by(list, leader_of, rank)
   return lists.filtered(list, function(entry) return leader_of[entry.rank] == leader_of[rank] end)
@@ -353,14 +333,12 @@ local function phase_of(phase, needs, caused, leader_of, lacks)
   local worst = verdict.worst(caused)
   if not worst then return nil end
   local group = met_by(needs, leader_of, worst.rank)
-  local waiting, steps = sum_of(group, "waiting_ns"), 0
-  if #group < 2 or not verdict.is_waiting(waiting, sum_of(group, "collective_ns"),
-    sum_of(group, "gpu_time_ns")) or not is_one(worst.caused_ns, waiting, #group) then
+  local waiting, own = lists.sum(group, "waiting_ns"), lists.find(group, "rank", worst.rank)
+  if #group < 2 or not verdict.is_waiting(waiting, lists.sum(group, "collective_ns"),
+    lists.sum(group, "gpu_time_ns")) or not is_one(worst.caused_ns, waiting, #group) then
     return nil
   end
-  for _, own in ipairs(group) do
-    if own.rank == worst.rank then steps = own.steps end
-  end
+  local steps = own and own.steps or 0
   if steps == 0 or steps > 1 and not is_often(caused, worst.rank) then return nil end
   local made = { phase = phase, rank = worst.rank, steps = steps,
     share = math.min(worst.caused_ns / waiting, 1), late_ns = worst.late_ns / steps,
@@ -378,8 +356,7 @@ local function steps_by_phase(steps)
     { "phase", "~=", false } }
   local groups, by_phase = lists.grouped(own:group { by = { "phase", "world" }, sum = COLUMNS },
     "phase")
-  local order = {}
-  for i, group in ipairs(groups) do order[i] = group[1].phase end
+  local order = lists.map(groups, function(group) return group[1].phase end)
   return by_phase, lists.sort(order, step_groups.place)
 end
 
@@ -398,13 +375,9 @@ function verdict.phases(made, last, ranks, given)
   for _, group in ipairs(last:group { by = { "phase", "world", "number" },
     sum = { "caused", "late" } }) do
     local own, phase = group.caused.total, group.phase or false
-    local key = tuple(phase, group.world)
-    local entry = entries[key]
-    if not entry then
-      entry = { rank = group.world, caused_ns = 0, late_ns = 0, longest_ns = 0 }
-      caused[phase], entries[key] = caused[phase] or {}, entry
-      table.insert(caused[phase], entry)
-    end
+    caused[phase] = caused[phase] or {}
+    local entry = lists.entry(caused[phase], entries, tuple(phase, group.world),
+      { rank = group.world, caused_ns = 0, late_ns = 0, longest_ns = 0 })
     entry.caused_ns, entry.late_ns = entry.caused_ns + own, entry.late_ns + group.late.total
     entry.longest_ns = math.max(entry.longest_ns, own)
   end
