@@ -67,15 +67,12 @@ end
 -- Is a folder one that a run began and left before it wrote its manifest: nothing in it
 -- but empty folders of a bundle, and what was half-written?
 local function is_blank(dir)
-  local ours = {}
   sweep(dir)
-  for _, folder in ipairs(layout.folders) do ours[folder] = true end
-  for _, name in ipairs(fs.list(dir) or { "?" }) do
-    local folder = ours[name] and fs.beneath(dir, name)
+  return not lists.any(fs.list(dir) or { "?" }, function(name)
+    local folder = lists.has(layout.folders, name) and fs.beneath(dir, name)
     local inside = folder and fs.list(folder)
-    if not inside or #inside > 0 then return false end
-  end
-  return true
+    return not inside or #inside > 0
+  end)
 end
 
 
@@ -460,12 +457,10 @@ function Run:save(write) self:write(MANIFEST, document.encode("manifest", self.m
 
 -- The files of a list that are there, with their sizes.
 function Run:sizes(names)
-  local list = json.list {}
-  for _, name in ipairs(names or {}) do
+  return json.list(lists.map(names or {}, function(name)
     local info = fs.stat(self:path(name))
-    if info then list[#list + 1] = { file = name, bytes = info.size } end
-  end
-  return list
+    return info and { file = name, bytes = info.size }
+  end))
 end
 
 

@@ -87,11 +87,9 @@ function layout.stage_of_stacks(name) return name:match "([^/]+)%.folded$" end
 
 -- Files of collapsed stacks below a folder, sorted.
 function layout.stacks_in(folder)
-  local list = lists.map(fs.list(folder .. "/" .. layout.stacks) or {}, function(name)
+  return lists.sort(lists.map(fs.list(folder .. "/" .. layout.stacks) or {}, function(name)
     return layout.stage_of_stacks(name) and layout.stacks .. "/" .. name or nil
-  end)
-  table.sort(list)
-  return list
+  end))
 end
 
 
@@ -110,11 +108,10 @@ layout.replaces = {
 -- Every name that is read or written below the folder of a run, as far as it is known
 -- without looking.
 local function known_names()
-  local names = { layout.manifest, layout.config, layout.inputs, layout.environment,
+  local names = lists.joined({ layout.manifest, layout.config, layout.inputs, layout.environment,
     layout.timeline, layout.gpu_samples, layout.selection, layout.counters, layout.results,
-    layout.events, layout.perfetto, layout.ranks.folder, layout.ranks.record, layout.stacks }
-  table.move(layout.best_reports, 1, #layout.best_reports, #names + 1, names)
-  for _, tool in ipairs { layout.nsys, layout.ncu, layout.collector } do
+    layout.events, layout.perfetto, layout.stacks }, layout.best_reports)
+  for _, tool in ipairs { layout.nsys, layout.ncu, layout.collector, layout.ranks } do
     for _, name in pairs(tool) do names[#names + 1] = name end
   end
   for _, place in pairs(layout.workload) do
@@ -133,9 +130,9 @@ local function found_names(folder)
   local names = lists.filtered(files.list(folder), layout.is_rank)
   for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder,
     layout.stacks } do
-    for _, name in ipairs(files.list(folder .. "/" .. inside)) do
-      names[#names + 1] = ("%s/%s"):format(inside, name)
-    end
+    lists.add(names, lists.map(files.list(folder .. "/" .. inside), function(name)
+      return ("%s/%s"):format(inside, name)
+    end))
   end
   return names
 end
@@ -182,19 +179,14 @@ function layout.is_rank(name) return name:find "^rank.*%.sqlite$" ~= nil end
 
 -- What a file of a bundle is called in a recorded capture; nil when it is not kept.
 function layout.recorded_name(target)
-  for _, file in ipairs(layout.recorded) do
-    if file.target == target then return file.name end
-  end
-  return nil
+  local file = lists.find(layout.recorded, "target", target)
+  return file and file.name
 end
 
 
 -- All names of a recorded capture, sorted.
 function layout.recorded_names()
-  local names = { layout.ABOUT }
-  for _, file in ipairs(layout.recorded) do names[#names + 1] = file.name end
-  table.sort(names)
-  return names
+  return lists.sort(lists.joined({ layout.ABOUT }, lists.map(layout.recorded, "name")))
 end
 
 

@@ -7,6 +7,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local files = require "llmprof.io.files"
+local lists = require "llmprof.tables.lists"
 
 local private = {}
 
@@ -109,20 +110,6 @@ function Workload:__close() remove(self.noted, self.note_lock) end
 
 -- ---- what was left ----
 
--- What a process that is gone left, as its note says: processes are ended, folders removed.
-local function end_processes(noted, ended)
-  local mark = fs.read(noted .. "/" .. MARK)
-  for _, orphan in ipairs(mark and spawn.end_left(mark) or {}) do ended[#ended + 1] = orphan end
-end
-
-
-local function remove_folders(noted)
-  local where = fs.read(noted .. "/" .. WHERE)
-  if where then fs.sweep(where) end
-  fs.remove_tree(noted)
-end
-
-
 -- Remove what processes that are gone left, as far as that can be. Returns the processes of
 -- workloads among that: a list of { pid, name, lives (could not be ended) }.
 function private.sweep()
@@ -134,10 +121,14 @@ function private.sweep()
     if lock then held[#held + 1] = { noted = noted, lock = lock } end
   end
   -- the processes of all first: they might write into a folder that is being removed
-  for _, one in ipairs(held) do end_processes(one.noted, ended) end
   for _, one in ipairs(held) do
-    remove_folders(one.noted)
-    one.lock:close()
+    local mark = fs.read(one.noted .. "/" .. MARK)
+    lists.add(ended, mark and spawn.end_left(mark) or {})
+  end
+  for _, one in ipairs(held) do
+    local where = fs.read(one.noted .. "/" .. WHERE)
+    if where then fs.sweep(where) end
+    remove(one.noted, one.lock)
   end
   return ended
 end

@@ -2,6 +2,7 @@
 -- answered at a time; while a tool runs the input is looked at for its cancellation.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -24,7 +25,7 @@ local protocol = {}
 protocol.HANDSHAKE = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
 protocol.MODERN = { "2026-07-28" }
 
-protocol.code = { parse = -32700, request = -32600, method = -32601, params = -32602,
+local CODES = { parse = -32700, request = -32600, method = -32601, params = -32602,
   internal = -32603, version = -32022 }
 
 local PREFIX = "io.modelcontextprotocol/"
@@ -42,14 +43,6 @@ local LIST = getmetatable(json.list {})
 local function is_array(value) return type(value) == "table" and getmetatable(value) == LIST end
 
 local function is_object(value) return type(value) == "table" and getmetatable(value) ~= LIST end
-
-
-local function has(list, value)
-  for _, item in ipairs(list) do
-    if item == value then return true end
-  end
-  return false
-end
 
 
 -- ---- requests ----
@@ -113,7 +106,7 @@ function protocol.era(request)
   local meta = request.params._meta
   local wanted = is_object(meta) and meta[VERSION]
   if not wanted then return false end
-  if not has(protocol.MODERN, wanted) then
+  if not lists.has(protocol.MODERN, wanted) then
     return nil, protocol.error(request.id, "version", "the revision is not supported",
       { supported = json.list { table.unpack(protocol.MODERN) },
         requested = protocol.said(wanted) })
@@ -124,22 +117,15 @@ function protocol.era(request)
 end
 
 
--- The revision for a client that begins with `initialize` and asks for one.
-function protocol.agreed(wanted)
-  return has(protocol.HANDSHAKE, wanted) and wanted or protocol.HANDSHAKE[1]
-end
-
-
 -- ---- answers ----
 
 function protocol.identity() return { name = "llmprof", version = version.version } end
 
 
--- An error, by its name in protocol.code.
+-- An error, by its name among CODES.
 function protocol.error(id, name, message, data)
   return { jsonrpc = "2.0", id = id == nil and json.null or id,
-    error = { code = protocol.code[name], message = text.clean_lines(message),
-      data = data } }
+    error = { code = CODES[name], message = text.clean_lines(message), data = data } }
 end
 
 
@@ -153,9 +139,6 @@ function protocol.result(request, result, modern)
   end
   return { jsonrpc = "2.0", id = request.id, result = result }
 end
-
-
-function protocol.encode(message) return errors.check(json.encode(message)) .. "\n" end
 
 
 -- ---- lines ----
@@ -220,8 +203,6 @@ function Input:next()
 end
 
 
--- ---- the server ----
-
 local INSTRUCTIONS = "llmprof profiles LLM inference. Ask `runs`, then `digest` of a run; `table` "
   .. "and `query` for more, `compare` for what changed. Times are ns; null was not measured."
 
@@ -263,16 +244,12 @@ local methods = {}
 
 
 methods["server/discover"] = function()
-  local versions = { table.unpack(protocol.MODERN) }
-  table.move(protocol.HANDSHAKE, 1, #protocol.HANDSHAKE, #versions + 1, versions)
-  return { supportedVersions = json.list(versions), capabilities = OURS,
-    instructions = INSTRUCTIONS }
+  return { supportedVersions = json.list(lists.joined(protocol.MODERN, protocol.HANDSHAKE)),
+    capabilities = OURS, instructions = INSTRUCTIONS }
 end
 
 
-methods["tools/list"] = function(_, given)
-  return { tools = tools.list(given) }
-end
+methods["tools/list"] = function(_, given) return { tools = tools.list(given) } end
 
 
 local function tool_text(said, failed)
@@ -318,7 +295,8 @@ end
 -- Of revisions that begin with a handshake.
 local handshake = {
   initialize = function(params)
-    agreed = protocol.agreed(params.protocolVersion)
+    local wanted = params.protocolVersion
+    agreed = lists.has(protocol.HANDSHAKE, wanted) and wanted or protocol.HANDSHAKE[1]
     return { protocolVersion = agreed,
       capabilities = OURS, serverInfo = protocol.identity(), instructions = INSTRUCTIONS }
   end,
@@ -373,7 +351,7 @@ function server.run(given)
     if line == nil then return end
     local said = (not line or line:find "%S") and handle(line, given)
     if said then
-      out.write(protocol.encode(said))
+      out.write(errors.check(json.encode(said)), "\n")
       out.flush()
     end
   end

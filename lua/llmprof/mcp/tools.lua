@@ -4,7 +4,9 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local reference = require "llmprof.query.reference"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -78,14 +80,10 @@ end
 -- Raise where a filter names a column that no row has.
 local function check_filter(rows, wanted)
   for column in pairs(wanted) do
-    local known = #rows == 0
-    for _, row in ipairs(rows) do known = known or row[column] ~= nil end
+    local known = #rows == 0 or lists.any(rows, function(row) return row[column] ~= nil end)
     if not known then
-      local names = {}
-      for name in pairs(rows[1]) do names[#names + 1] = name end
-      table.sort(names)
       errors.raise("usage", ("filter: no column '%s'; there are %s"):format(column,
-        table.concat(names, ", ")))
+        table.concat(sorted_keys(rows[1]), ", ")))
     end
   end
 end
@@ -101,9 +99,8 @@ end
 
 -- A command that answers in JSON, about the runs of a server: its name, then its words.
 local function asking(server, name, ...)
-  local words = { name, "-f", "json" }
-  if server.root then table.move({ "--root", server.root }, 1, 2, #words + 1, words) end
-  return table.move({ ... }, 1, select("#", ...), #words + 1, words)
+  return lists.joined({ name, "-f", "json" }, server.root and { "--root", server.root } or {},
+    { ... })
 end
 
 
@@ -112,10 +109,10 @@ end
 local function compared(said, most)
   local made = errors.check(json.decode(said))
   for _, one in ipairs(made.comparisons) do
-    local kept = json.list {}
-    for _, kernel in ipairs(one.kernels) do
-      if #kept < most and kernel.difference_ns ~= 0 then kept[#kept + 1] = kernel end
-    end
+    local changed = lists.filtered(one.kernels, function(kernel)
+      return kernel.difference_ns ~= 0
+    end)
+    local kept = json.list(lists.first(changed, most))
     one.kernels_left_out, one.kernels = #one.kernels - #kept, kept
   end
   return cut(errors.check(json.encode(made)))
@@ -146,12 +143,10 @@ local list = {
     call = function(given, server, run)
       local words = asking(server, "show", tools.check_word(given.run, "run"))
       if given.section then words[#words + 1] = tools.check_word(given.section, "section") end
-      local rows, kept = rows_of(run(words)), {}
-      check_filter(rows, given.filter or {})
-      for _, row in ipairs(rows) do
-        if fits(row, given.filter or {}) then kept[#kept + 1] = row end
-      end
-      return encode_rows(kept, given.top or 50)
+      local rows, wanted = rows_of(run(words)), given.filter or {}
+      check_filter(rows, wanted)
+      return encode_rows(lists.filtered(rows, function(row) return fits(row, wanted) end),
+        given.top or 50)
     end },
   { name = "query", description = "Ask a run's timeline in Lua, read only: kernels, ops, "
     .. "transfers, api, ranges, stages, steps, layers, gaps, collectives, cpu_samples are frames "
@@ -192,28 +187,20 @@ local list = {
     end },
 }
 
-local by_name = {}
-for _, tool in ipairs(list) do by_name[tool.name] = tool end
-
-
 local function is_offered(tool, server) return not tool.capture or server.allow_capture end
 
 
 -- Those that a server offers, as the protocol lists them. server: { root, allow_capture }.
 function tools.list(server)
-  local shown = {}
-  for _, tool in ipairs(list) do
-    if is_offered(tool, server) then
-      shown[#shown + 1] = { name = tool.name, description = tool.description,
-        inputSchema = tool.schema, annotations = { readOnlyHint = not tool.capture } }
-    end
-  end
-  return json.list(shown)
+  return json.list(lists.map(list, function(tool)
+    return is_offered(tool, server) and { name = tool.name, description = tool.description,
+      inputSchema = tool.schema, annotations = { readOnlyHint = not tool.capture } } or nil
+  end))
 end
 
 
 function tools.find(name, server)
-  local tool = by_name[name]
+  local tool = lists.find(list, "name", name)
   return tool and is_offered(tool, server) and tool or nil
 end
 
@@ -236,8 +223,6 @@ end
 
 -- ---- resources ----
 
--- What a client may read: the digest and the reports of runs, and the manual.
-
 -- Runs whose reports are listed; any run can be read.
 local NEWEST = 20
 
@@ -247,13 +232,12 @@ local MOST_BYTES = 16 << 20
 local RUNS, DOCS = "llmprof://runs/", "llmprof://docs/"
 
 -- Of a bundle, by what they are called there: those that are text to read.
-local REPORTS = {}
-for _, file in ipairs(layout.best_reports) do
-  if file ~= layout.reports.page then REPORTS[#REPORTS + 1] = file end
-end
+local REPORTS = lists.filtered(layout.best_reports, function(file)
+  return file ~= layout.reports.page
+end)
 
 
-local function entry(uri, name, kind) return { uri = uri, name = name, mimeType = kind } end
+local function entry(uri, name) return { uri = uri, name = name, mimeType = "text/markdown" } end
 
 
 function tools.list_resources(root)
@@ -261,14 +245,13 @@ function tools.list_resources(root)
   for i = #runs, math.max(1, #runs - NEWEST + 1), -1 do
     for _, file in ipairs(REPORTS) do
       if fs.stat(runs[i].dir .. "/" .. file) then
-        made[#made + 1] = entry(RUNS .. runs[i].id .. "/" .. file, runs[i].id .. ": " .. file,
-          "text/markdown")
+        made[#made + 1] = entry(RUNS .. runs[i].id .. "/" .. file, runs[i].id .. ": " .. file)
       end
     end
   end
   for _, topic in ipairs(reference.topics()) do
     local name = topic.path and topic.path:match "[^/]+$" or topic.name
-    made[#made + 1] = entry(DOCS .. name, "manual: " .. name, "text/markdown")
+    made[#made + 1] = entry(DOCS .. name, "manual: " .. name)
   end
   return json.list(made)
 end
@@ -283,20 +266,15 @@ function tools.resource_templates()
 end
 
 
-local function report(root, id, wanted)
-  for _, file in ipairs(REPORTS) do
-    for _, run in ipairs(file == wanted and artifacts.list(root) or {}) do
-      if run.id == id then
-        artifacts.check_links(run.dir)
-        local path = run.dir .. "/" .. file
-        local info = fs.stat(path)
-        if not info then return nil end
-        if info.type ~= "file" then errors.raise("failed", path .. ": not a regular file") end
-        return errors.check(fs.read(path, MOST_BYTES))
-      end
-    end
-  end
-  return nil
+local function report(root, id, file)
+  local run = lists.has(REPORTS, file) and lists.find(artifacts.list(root), "id", id)
+  if not run then return nil end
+  artifacts.check_links(run.dir)
+  local path = run.dir .. "/" .. file
+  local info = fs.stat(path)
+  if not info then return nil end
+  if info.type ~= "file" then errors.raise("failed", path .. ": not a regular file") end
+  return errors.check(fs.read(path, MOST_BYTES))
 end
 
 
@@ -310,8 +288,6 @@ end
 
 
 -- ---- llmprof as a child ----
-
--- How tools get their answers.
 
 -- What a question may cost: seconds, bytes of memory, bytes of answer that are read.
 local SECONDS, MEMORY, MOST_READ = 60, 4 << 30, 32 << 20
