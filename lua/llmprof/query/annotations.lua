@@ -4,6 +4,7 @@
 local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local resources = require "llmprof.resources"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
@@ -47,9 +48,7 @@ end
 
 
 local function quoted_choices(choices)
-  local words = {}
-  for i, choice in ipairs(choices) do words[i] = ("%q"):format(choice) end
-  return table.concat(words, "|")
+  return table.concat(lists.map(choices, function(choice) return ("%q"):format(choice) end), "|")
 end
 
 
@@ -101,10 +100,9 @@ end
 
 local function inline_object(rule)
   if rule.properties then
-    local fields = {}
-    for i, name in ipairs(sorted_keys(rule.properties)) do
-      fields[i] = ("%s?: %s"):format(name, type_of(rule.properties[name]))
-    end
+    local fields = lists.map(sorted_keys(rule.properties), function(name)
+      return ("%s?: %s"):format(name, type_of(rule.properties[name]))
+    end)
     return "{ " .. table.concat(fields, ", ") .. " }"
   end
   local values = rule.additionalProperties
@@ -137,8 +135,7 @@ end
 
 
 local function class_fields(definition)
-  local required, fields = {}, {}
-  for _, name in ipairs(definition.required or {}) do required[name] = true end
+  local required, fields = lists.set(definition.required or {}), {}
   for i, name in ipairs(sorted_keys(definition.properties)) do
     local rule = definition.properties[name]
     local about = rule.description
@@ -254,7 +251,7 @@ end
 
 
 local function add_doc(out, lines)
-  for _, line in ipairs(lines) do out[#out + 1] = ("---%s"):format(line) end
+  lists.add(out, lists.map(lines, function(line) return "---" .. line end))
 end
 
 
@@ -313,8 +310,10 @@ end
 
 function annotations.text()
   schema, definitions = load_schema()
-  local modules, out = annotations.modules(), {}
-  for i, name in ipairs(sorted_keys(modules)) do out[i] = module_text(name, modules[name]) end
+  local modules = annotations.modules()
+  local out = lists.map(sorted_keys(modules), function(name)
+    return module_text(name, modules[name])
+  end)
   return resources.get "completions/luals.lua" .. "\n" .. table.concat(out, "\n") .. "\n"
     .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
 end

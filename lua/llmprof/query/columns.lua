@@ -1,6 +1,7 @@
 -- Columns of frames by the names people type: aliases, and errors that say
 -- what there is.
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 
 local columns = {}
@@ -20,11 +21,8 @@ function columns.of(frame)
 end
 
 
-function columns.names(list)
-  local names = {}
-  for i, column in ipairs(list) do names[i] = column.name end
-  return names
-end
+-- The names of a frame's columns.
+function columns.names(frame) return lists.map(frame:columns(), "name") end
 
 
 -- The column that a name or alias stands for, or nil. Of steps, dur is the length.
@@ -36,10 +34,8 @@ end
 
 -- No column of that name; methods lists what else it could have been.
 function columns.unknown(frame, name, methods)
-  local _, list = columns.of(frame)
-  local names = columns.names(list)
-  local known = table.move(names, 1, #names, 1, {})
-  table.move(methods or {}, 1, #(methods or {}), #known + 1, known)
+  local names = columns.names(frame)
+  local known = lists.joined(names, methods or {})
   for alias, full in pairs(columns.aliases) do
     if columns.find(frame, full) then known[#known + 1] = alias end
   end
@@ -71,17 +67,14 @@ end
 
 -- The names that a list of names or aliases stands for.
 function columns.resolve(frame, names)
-  local resolved = {}
-  for i, name in ipairs(names) do resolved[i] = columns.check(frame, name).name end
-  return resolved
+  return lists.map(names, function(name) return columns.check(frame, name).name end)
 end
 
 
 -- ---- conditions ----
 
--- What where() takes, as conditions of llmprof's frames: a list of { column,
--- comparison, value } with == ~= < <= > >= only.
-
+-- What where() takes, and what it is as a comparison of llmprof's frames; of texts by a pattern it
+-- becomes a list of values.
 local comparisons = { ["=="] = "==", ["="] = "==", ["~="] = "~=", ["!="] = "~=", ["<"] = "<",
   ["<="] = "<=", [">"] = ">", [">="] = ">=", ["~"] = "~", ["!~"] = "!~" }
 
@@ -91,25 +84,20 @@ local function bad(message, hint) errors.raise("usage", "where: " .. message, { 
 
 -- ---- text ----
 
--- The distinct values of a column that a function accepts: asked once for each,
--- not once a row.
-local function values_that(distinct, accept)
-  local list = {}
-  for _, value in ipairs(distinct) do
-    if value and accept(value) then list[#list + 1] = value end
-  end
-  return list
+-- The different texts of a column.
+local function texts_of(frame, name)
+  return lists.map(errors.check(frame:group { by = { name }, columns = {} }):values(name),
+    function(value) return value or nil end)
 end
 
 
 -- Those that hold the text as it stands, else those that match it as a Lua
 -- pattern: names of kernels are full of what a pattern takes as special.
 local function matching_values(frame, column, wanted)
-  local distinct = errors.check(frame:group { by = { column.name }, columns = {} })
-    :values(column.name)
-  local list = values_that(distinct, function(value) return value:find(wanted, 1, true) end)
+  local texts = texts_of(frame, column.name)
+  local list = lists.filtered(texts, function(value) return value:find(wanted, 1, true) end)
   if #list > 0 or not pcall(string.find, "", wanted) then return list end
-  return values_that(distinct, function(value) return value:find(wanted) end)
+  return lists.filtered(texts, function(value) return value:find(wanted) end)
 end
 
 
@@ -203,20 +191,12 @@ local function add_entry(out, frame, name, value)
 end
 
 
-local function sorted_names(map)
-  local names = {}
-  for name in pairs(map) do
-    if type(name) == "string" then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
-end
-
-
 -- where { column = value, { column, comparison, value }, ... }
 local function from_table(frame, wanted)
   local out = {}
-  for _, name in ipairs(sorted_names(wanted)) do add_entry(out, frame, name, wanted[name]) end
+  for _, name in ipairs(nearest.sorted(wanted)) do
+    if type(name) == "string" then add_entry(out, frame, name, wanted[name]) end
+  end
   for _, triple in ipairs(wanted) do
     if type(triple) ~= "table" then
       bad("a condition is column = value or { column, comparison, value }",
@@ -247,17 +227,6 @@ end
 
 -- ---- why nothing is there ----
 
--- The texts of a column.
-local function texts_of(frame, name)
-  local list = {}
-  for _, value in ipairs(errors.check(frame:group { by = { name }, columns = {} })
-    :values(name)) do
-    if value then list[#list + 1] = value end
-  end
-  return list
-end
-
-
 -- Why no row satisfies these conditions, where a text is asked for that no row has; else "".
 function columns.why(frame, wanted)
   local by_name = columns.of(frame)
@@ -265,9 +234,7 @@ function columns.why(frame, wanted)
     local name, comparison, value = table.unpack(condition)
     if by_name[name].type == "string" and comparison == "==" and type(value) == "string" then
       local texts = texts_of(frame, name)
-      local there = {}
-      for _, text in ipairs(texts) do there[text] = true end
-      if not there[value] then
+      if not lists.has(texts, value) then
         return (": no %s is '%s'%s"):format(name, value, nearest.suggestion(value, texts))
       end
     end

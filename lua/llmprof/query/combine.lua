@@ -20,13 +20,9 @@ local function usage(message, hint) errors.raise("usage", message, { hint = hint
 
 -- All rows, with room for a column of that name.
 local function room_for(rows, name)
-  local by_name, list = columns.of(rows)
-  if not by_name[name] then return check(rows:slice(1, #rows)) end
-  local names = {}
-  for _, column in ipairs(list) do
-    if column.name ~= name then names[#names + 1] = column.name end
-  end
-  return check(rows:select(names))
+  local names = columns.names(rows)
+  if not lists.has(names, name) then return check(rows:slice(1, #rows)) end
+  return check(rows:select(lists.filtered(names, function(other) return other ~= name end)))
 end
 
 
@@ -75,11 +71,7 @@ end
 local function sums_of(rows, by, column)
   local sums, list = {}, {}
   local function add(path, count, total, own)
-    local one = sums[path]
-    if not one then
-      one = { path = path, count = 0, total = 0, own = 0 }
-      sums[path], list[#list + 1] = one, one
-    end
+    local one = lists.entry(list, sums, path, { path = path, count = 0, total = 0, own = 0 })
     one.count, one.total, one.own = one.count + count, one.total + total, one.own + own
   end
   for _, group in ipairs(rows:group { by = { by }, total = { column } }) do
@@ -205,23 +197,17 @@ function combine.join(rows, other, keys)
       .. table.concat(there, ", ") .. " first")
   end
   errors.check(ok, errors.is(err) and err.message or err)
-  local is_key, names = {}, {}
-  for _, name in ipairs(there) do is_key[name] = true end
-  local taken = columns.of(made)
-  for _, column in ipairs(select(2, columns.of(other))) do
-    if not is_key[column.name] then
-      local name = taken[column.name] and "other_" .. column.name or column.name
-      if not columns.of(made)[name] then
-        spans.look_up(made, ROW, other, column.name, name)
-        names[column.name] = name
-      end
+  local names, taken = {}, lists.set(columns.names(made))
+  for _, theirs in ipairs(columns.names(other)) do
+    local name = taken[theirs] and "other_" .. theirs or theirs
+    if not lists.has(there, theirs) and not columns.of(made)[name] then
+      spans.look_up(made, ROW, other, theirs, name)
+      names[theirs] = name
     end
   end
-  local list = {}
-  for _, column in ipairs(made:columns()) do
-    if column.name ~= ROW then list[#list + 1] = column.name end
-  end
-  return check(made:select(list)), names
+  return check(made:select(lists.filtered(columns.names(made), function(name)
+    return name ~= ROW
+  end))), names
 end
 
 
@@ -237,8 +223,8 @@ end
 
 
 -- When any row ran, and for how long.
-local function times_of(rows, what)
-  combine.check_times(rows, what)
+local function times_of(rows)
+  combine.check_times(rows, "overlap")
   local set = rows:union()
   local first, last = set:span()
   return set, first and set:covered(first, last) or 0
@@ -258,8 +244,8 @@ end
 
 -- How much of the time of one frame another one ran, too: { a, b, both, share_a, share_b }.
 function combine.overlap(a, b)
-  local left, whole_a = times_of(a, "overlap")
-  local right, whole_b = times_of(b, "overlap")
+  local left, whole_a = times_of(a)
+  local right, whole_b = times_of(b)
   local both = left:overlap(right)
   return { a = whole_a, b = whole_b, both = both, share_a = whole_a > 0 and both / whole_a or nil,
     share_b = whole_b > 0 and both / whole_b or nil }
@@ -268,18 +254,13 @@ end
 
 -- ---- two frames compared ----
 
--- Two frames of groups side by side: before, after, and what changed.
-
 -- Text columns that both have: what rows are matched by.
 local function common_keys(before, after)
-  local _, list = columns.of(before)
-  local there, keys = columns.of(after), {}
-  for _, column in ipairs(list) do
+  local there = columns.of(after)
+  local keys = lists.map(before:columns(), function(column)
     local other = there[column.name]
-    if column.type == "string" and other and other.type == "string" then
-      keys[#keys + 1] = column.name
-    end
-  end
+    return column.type == "string" and other and other.type == "string" and column.name or nil
+  end)
   if #keys == 0 then
     errors.raise("usage", "diff: the frames share no text column to match rows by",
       { hint = 'for example: a:group("name"):sum("dur"):diff(b:group("name"):sum("dur"))' })
@@ -308,15 +289,9 @@ end
 -- Values by key; the order in which keys come is appended to `order`.
 local function index(rows, keys, value, by_key, side, order)
   for row = 1, #rows do
-    local parts = {}
-    for i, key in ipairs(keys) do parts[i] = rows:get(row, key) or "" end
+    local parts = lists.map(keys, function(key) return rows:get(row, key) or "" end)
     local id = keys_of.tuple(table.unpack(parts))
-    local entry = by_key[id]
-    if not entry then
-      entry = { parts = parts }
-      by_key[id] = entry
-      order[#order + 1] = entry
-    end
+    local entry = lists.entry(order, by_key, id, { parts = parts })
     if entry[side] ~= nil then
       errors.raise("usage", ("diff: several rows of '%s'"):format(table.concat(parts, " ")),
         { hint = "group both by " .. table.concat(keys, ", ") .. " first" })
@@ -334,9 +309,7 @@ end
 
 
 local function pick(entries, get)
-  local values = {}
-  for i, entry in ipairs(entries) do values[i] = get(entry) or false end
-  return values
+  return lists.map(entries, function(entry) return get(entry) or false end)
 end
 
 

@@ -3,6 +3,7 @@
 -- (rows), and the statistics' own.
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 
 local group = {}
 
@@ -47,8 +48,7 @@ end
 
 -- Compute { statistic, column, percentile, name } over groups of the frame.
 local function aggregate(frame, keys, wanted)
-  local taken, list = {}, {}
-  for _, key in ipairs(keys) do taken[key] = true end
+  local taken, list = lists.set(keys), {}
   for i, one in ipairs(wanted) do
     local column = one.column and columns.check(frame, one.column)
     if column and one.statistic ~= "distinct" and one.statistic ~= "count" then

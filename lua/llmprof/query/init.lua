@@ -12,6 +12,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
+local lists = require "llmprof.tables.lists"
 local show = require "llmprof.query.show"
 local tables = require "llmprof.tables"
 
@@ -44,12 +45,10 @@ end
 -- A frame of llmprof.frame or llmprof.trace as a query. shown: the columns to
 -- print, where it has too many for a terminal; names it lacks are left out.
 function query.wrap(rows, shown)
-  local by_name, list = columns.of(rows), nil
-  for _, name in ipairs(shown or {}) do
-    list = list or {}
-    if by_name[name] then list[#list + 1] = name end
-  end
-  return wrap { rows = rows, shown = list }
+  local by_name = columns.of(rows)
+  return wrap { rows = rows, shown = shown and lists.filtered(shown, function(name)
+    return by_name[name]
+  end) }
 end
 
 
@@ -57,17 +56,11 @@ end
 -- "integer", "number"), unit, get (function from a row to its value; the field
 -- of the same name without) }; shown as for wrap.
 function query.from_rows(rows, declared, shown)
-  local made = {}
-  for i, column in ipairs(declared) do
-    local values = {}
-    for r, given in ipairs(rows) do
-      local value
-      if column.get then value = column.get(given) else value = given[column.name] end
-      values[r] = value == nil and false or value
-    end
-    made[i] = { name = column.name, type = column.type, unit = column.unit, values = values }
-  end
-  return query.wrap(frame.new(#rows, made), shown)
+  return query.wrap(frame.new(#rows, lists.map(declared, function(column)
+    local function get(row) return row[column.name] end
+    return { name = column.name, type = column.type, unit = column.unit,
+      values = lists.map(rows, function(row) return (column.get or get)(row) or false end) }
+  end)), shown)
 end
 
 
@@ -112,8 +105,7 @@ end
 
 
 local function shown_names(self)
-  local _, list = columns.of(rows_of(self))
-  return inner[self].shown or columns.names(list)
+  return inner[self].shown or columns.names(rows_of(self))
 end
 
 
@@ -175,12 +167,10 @@ end
 
 -- { column, descending } of "-dur" or "name".
 local function sort_keys(rows, names)
-  local keys = {}
-  for i, name in ipairs(names) do
+  return lists.map(names, function(name)
     local sign, bare = tostring(name):match "^([-+]?)(.*)$"
-    keys[i] = { columns.check(rows, bare).name, sign == "-" }
-  end
-  return keys
+    return { columns.check(rows, bare).name, sign == "-" }
+  end)
 end
 
 
@@ -237,13 +227,9 @@ end
 -- The columns shown, with these after them.
 local function also_shown(self, names)
   local shown = inner[self].shown
-  if not shown then return nil end
-  local list, there = table.move(shown, 1, #shown, 1, {}), {}
-  for _, name in ipairs(list) do there[name] = true end
-  for _, name in ipairs(names) do
-    if not there[name] then list[#list + 1] = name end
-  end
-  return list
+  return shown and lists.joined(shown, lists.filtered(names, function(name)
+    return not lists.has(shown, name)
+  end))
 end
 
 
@@ -264,13 +250,14 @@ end
 
 function methods:tree(by, name)
   local list, path, column = combine.tree(rows_of(self), by, name)
-  local function field(key) return function(one) return one[key] end end
   return query.from_rows(list, {
     { name = path, type = "string",
       get = function(one) return one.path ~= "" and one.path or nil end },
     { name = "count", type = "integer" },
-    { name = column.name, type = column.type, unit = column.unit, get = field "total" },
-    { name = "self", type = column.type, unit = column.unit, get = field "own" } })
+    { name = column.name, type = column.type, unit = column.unit,
+      get = function(one) return one.total end },
+    { name = "self", type = column.type, unit = column.unit,
+      get = function(one) return one.own end } })
 end
 
 
@@ -291,10 +278,8 @@ function methods:join(other, ...)
     usage("join: with which other frame?", 'for example: a:join(b, "name")')
   end
   local rows, names = combine.join(rows_of(self), rows_of(other), { ... })
-  local added = {}
-  for _, theirs in ipairs(shown_names(other)) do added[#added + 1] = names[theirs] end
-  return query.wrap(rows, also_shown(self, added)
-    or table.move(added, 1, #added, #shown_names(self) + 1, shown_names(self)))
+  local added = lists.map(shown_names(other), function(theirs) return names[theirs] end)
+  return query.wrap(rows, also_shown(self, added) or lists.joined(shown_names(self), added))
 end
 
 
@@ -341,12 +326,10 @@ end
 function methods:stats(name)
   local rows = rows_of(self)
   local column = columns.check_number(rows, name, "stats").name
-  local list = {}
-  for i, statistic in ipairs { "sum", "mean", "median", "min", "max", "std" } do
-    list[i] = { statistic, statistic, column }
-  end
-  table.insert(list, 1, { "count", "count", column })
-  return query.wrap(check(rows:group { columns = list }))
+  local statistics = { "count", "sum", "mean", "median", "min", "max", "std" }
+  return query.wrap(check(rows:group { columns = lists.map(statistics, function(statistic)
+    return { statistic, statistic, column }
+  end) }))
 end
 
 
@@ -451,13 +434,9 @@ end
 
 -- The format of a file, by the end of its name; nil and the ends that are known.
 local function format_of(path)
-  local ends = {}
-  for _, format in ipairs(tables.formats()) do
-    ends[#ends + 1] = "." .. format.extension
-    if type(path) == "string" and path:match "%.%w+$" == ends[#ends] then return format.name end
-  end
-  table.sort(ends)
-  return nil, table.concat(ends, " ")
+  local format = lists.find(tables.formats(), "extension", tostring(path):match "%.(%w+)$" or "")
+  if format then return format.name end
+  return nil, "." .. table.concat(lists.sort(lists.map(tables.formats(), "extension")), " .")
 end
 
 
@@ -540,14 +519,11 @@ end
 
 -- Names of the columns of a frame, for completion.
 function query.column_names(self)
-  local _, list = columns.of(unsorted(self))
-  return columns.names(list)
+  return columns.names((unsorted(self)))
 end
 
 
 -- Names of the methods, sorted.
-query.methods = {}
-for name in pairs(methods) do query.methods[#query.methods + 1] = name end
-table.sort(query.methods)
+query.methods = require("llmprof.tables.keys").sorted(methods)
 
 return query

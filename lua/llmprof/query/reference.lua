@@ -64,8 +64,7 @@ local function cell(text) return (text:gsub("|", "\\|"):gsub("<", "&lt;")) end
 
 
 local function add_rows(schema, rule, prefix, lines)
-  local required = {}
-  for _, name in ipairs(rule.required or {}) do required[name] = true end
+  local required = lists.set(rule.required or {})
   for _, name in ipairs(rule.properties and getmetatable(rule.properties).__keys or {}) do
     local field = rule.properties[name]
     local kind, elsewhere = describe(schema, field)
@@ -125,9 +124,7 @@ local function meaning(declaration)
   local choices = declaration.choices
   local text = declaration[1]:gsub("<", "&lt;")
   if not choices then return text end
-  local shown = {}
-  for i, choice in ipairs(choices) do shown[i] = code(choice) end
-  return text .. ": " .. table.concat(shown, " ")
+  return text .. ": " .. table.concat(lists.map(choices, code), " ")
 end
 
 
@@ -170,13 +167,11 @@ end
 
 -- The chips that a row of a set is for.
 local function chips_of(row)
-  local list = {}
-  for _, chip in ipairs(row.lacks and metrics.chips or {}) do
-    if not (" " .. row.lacks .. " "):find(" " .. chip[1] .. " ", 1, true) then
-      list[#list + 1] = chip[1]
-    end
-  end
-  return row.lacks and table.concat(list, " ") or "all"
+  if not row.lacks then return "all" end
+  return table.concat(lists.map(metrics.chips, function(chip)
+    local lacks = (" " .. row.lacks .. " "):find(" " .. chip[1] .. " ", 1, true)
+    return not lacks and chip[1] or nil
+  end), " ")
 end
 
 
@@ -214,8 +209,7 @@ each. Metrics marked with * are taken in one pass after a flush of the caches, t
   for _, set in ipairs(metrics.sets) do
     out[#out + 1] = ("\n## %s\n\n| metric | unit | tells | chips |\n|---|---|---|---|"):format(set)
     for _, row in ipairs(metrics.list[set]) do
-      local names = {}
-      for i, name in ipairs(row[1]) do names[i] = code(name) end
+      local names = lists.map(row[1], code)
       local mark = (row.beside or set == "light") and " *" or ""
       out[#out + 1] = ("| %s%s | %s | %s | %s |"):format(table.concat(names, ", else "), mark,
         row[2], cell(row[3]), chips_of(row))

@@ -29,28 +29,22 @@ local scales = {
 
 
 -- Integers that name something: no thousands, whatever the query.
-local ids = {}
-for name in ([[id op call range stage_range part_range correlation pid tid launch_pid launch_tid
-  graph_node device context stream shape]]):gmatch "%S+" do ids[name] = true end
+local ids = lists.set { "id", "op", "call", "range", "stage_range", "part_range", "correlation",
+  "pid", "tid", "launch_pid", "launch_tid", "graph_node", "device", "context", "stream", "shape" }
 
 
 local function largest(rows, name)
-  local most = 0
-  for _, row in ipairs(rows) do
-    local value = row[name]
-    if value then most = math.max(most, math.abs(value)) end
-  end
-  return most
+  return select(2, lists.largest(rows, function(row)
+    return row[name] and math.abs(row[name])
+  end)) or 0
 end
 
 
 -- Digits that numbers without a unit of ours need: none when all are whole.
 local function digits_of(rows, name)
-  for _, row in ipairs(rows) do
-    local value = row[name]
-    if value and math.type(value) == "float" and value ~= math.floor(value) then return 2 end
-  end
-  return 0
+  return lists.any(rows, function(row)
+    return math.type(row[name]) == "float" and row[name] ~= math.floor(row[name])
+  end) and 2 or 0
 end
 
 
@@ -126,8 +120,7 @@ end
 
 -- ---- rows ----
 
--- Rows of frames as Lua values: fields are columns, by name or alias.
-
+-- A row of a frame as a Lua value: fields are columns, by name or alias.
 local Row = { __name = "llmprof.row" }
 
 -- By row: { rows (the frame of C), number, names (columns to list) }.
@@ -186,9 +179,6 @@ end
 
 
 -- ---- pictures ----
-
--- Frames as pictures of characters: lines of braille dots, and strips of shades that say
--- how busy each part of an interval was.
 
 -- Rows of characters of a line; of a strip at most; columns where there is no terminal.
 local HEIGHT, STRIPS, WIDTH = 10, 12, 80

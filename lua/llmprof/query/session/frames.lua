@@ -221,8 +221,6 @@ function frames.layers(source, own)
 end
 
 
--- ---- counters of ncu ----
-
 -- With the limits of the GPUs of the trace, where there is one.
 local function launches(source)
   local devices, results = source.trace and source.trace:devices(), source.results or nil

@@ -2,6 +2,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local globals = require("llmprof.query.session").globals
+local lists = require "llmprof.tables.lists"
 local methods = require("llmprof.query.session").methods
 local nearest = require "llmprof.tables.keys"
 local plain = require "llmprof.report.plain"
@@ -299,19 +300,15 @@ help.fields = {
 
 
 local function list_table(titles, rows)
-  local declared, list = {}, {}
+  local declared = {}
   for i, title in ipairs(titles) do declared[i] = { key = i, title = title, type = "text" } end
-  for i, row in ipairs(rows) do list[i] = row end
   declared[#declared].wraps = true
-  return tables.render("table", declared, list, { columns = out.columns(1) })
+  return tables.render("table", declared, rows, { columns = out.columns(1) })
 end
 
 
 local function overview(offered)
-  local rows = {}
-  for _, global in ipairs(globals) do
-    if offered[global[1]] then rows[#rows + 1] = global end
-  end
+  local rows = lists.filtered(globals, function(global) return offered[global[1]] end)
   return list_table({ "global", "what it is" }, rows)
     .. '\nhelp "methods" lists what frames do, help(kernels) their columns, help "spawn" a '
     .. 'module;\nhelp "where" says more of one.\n'
@@ -319,19 +316,15 @@ end
 
 
 local function all_methods()
-  local rows = {}
-  for i, method in ipairs(methods) do rows[i] = { method[2], (method[3]:gsub(";.*", "")) } end
+  local rows = lists.map(methods, function(method)
+    return { method[2], (method[3]:gsub(";.*", "")) }
+  end)
   return list_table({ "method", "what it gives" }, rows)
     .. "\n#f is how many rows a frame f has.\n"
 end
 
 
-local function find(list, name)
-  for _, entry in ipairs(list) do
-    if entry[1] == name then return entry end
-  end
-  return nil
-end
+local function find(list, name) return lists.find(list, 1, name) end
 
 
 -- Help on a column of a global, or of any frame.
@@ -378,12 +371,11 @@ end
 
 
 local function unknown(name, offered)
-  local known = { "methods" }
-  for _, list in ipairs { methods, help.fields } do
-    for _, entry in ipairs(list) do known[#known + 1] = entry[1]:match "[^.]*$" end
-  end
-  for global in pairs(offered) do known[#known + 1] = global end
-  table.move(reference.module_names(), 1, #reference.module_names(), #known + 1, known)
+  local entries = lists.map(lists.joined(methods, help.fields), function(entry)
+    return entry[1]:match "[^.]*$"
+  end)
+  local known = lists.joined({ "methods" }, entries, nearest.sorted(offered),
+    reference.module_names())
   errors.raise("usage",
     ("help: nothing about '%s'%s"):format(name, nearest.suggestion(name, known)),
     { hint = "help() lists the globals, help \"methods\" the methods" })

@@ -12,8 +12,6 @@ local nearest = require "llmprof.tables.keys"
 
 local session = {}
 
--- ---- what people can type, and its help ----
-
 -- The globals of a session, in the order they are listed: name, what it is, an example. What
 -- several files have is of the first that has it.
 session.globals = {
@@ -156,19 +154,15 @@ local needs = {
   cpu_samples = "a trace (.sqlite), collapsed stacks (.folded) or the folder of a run",
 }
 
-local is_global = {}
-for _, global in ipairs(session.globals) do is_global[global[1]] = true end
+local is_global = lists.set(lists.map(session.globals, function(global) return global[1] end))
 
 
 function session.has(name) return is_global[name] == true end
 
 
 local function open_files(paths)
-  local source, list = require "llmprof.query.session.source", {}
-  for _, path in ipairs(paths) do
-    for _, one in ipairs(source.all(path)) do list[#list + 1] = one end
-  end
-  return list
+  local source = require "llmprof.query.session.source"
+  return lists.joined(table.unpack(lists.map(paths, source.all)))
 end
 
 
@@ -222,9 +216,7 @@ local function unknown(name, others, offered)
     errors.raise("usage", ("'%s' is not there in a question"):format(name),
       { hint = "it reaches files; help() says what there is" })
   end
-  local known = {}
-  for key in pairs(offered) do known[#known + 1] = key end
-  for key in pairs(others) do known[#known + 1] = tostring(key) end
+  local known = lists.joined(nearest.sorted(offered), nearest.sorted(others))
   errors.raise("usage", ("nothing is called '%s' here%s"):format(name,
     nearest.suggestion(name, known)),
     { hint = ('help() says what there is; a text has quotes: "%s"'):format(name) })
