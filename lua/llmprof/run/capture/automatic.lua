@@ -24,11 +24,6 @@ local with_nsys = live.new(under_nsys, under_ncu)
 -- What the collector records of nsys.trace; osrt is what nsys adds by default.
 local TRACED = { cuda = true, nvtx = true, osrt = true }
 
-local function traces_more(cfg)
-  return lists.any(cfg.nsys.trace or {}, function(what) return not TRACED[what] end)
-end
-
-
 local function set(value)
   return value ~= nil and value ~= false and not (type(value) == "table" and #value == 0)
 end
@@ -40,7 +35,9 @@ local function sampled(value) return value ~= nil and value ~= "none" end
 -- Keys that ask for what only nsys or ncu has: a function of the configuration each.
 local only_theirs = {
   { "tools.nsys", function(cfg) return set(cfg.tools.nsys) end },
-  { "nsys.trace", traces_more },
+  { "nsys.trace", function(cfg)
+    return lists.any(cfg.nsys.trace or {}, function(what) return not TRACED[what] end)
+  end },
   { "nsys.sample", function(cfg) return sampled(cfg.nsys.sample) end },
   { "nsys.cpuctxsw", function(cfg) return sampled(cfg.nsys.cpuctxsw) end },
   { "nsys.capture_range_end", function(cfg)
@@ -62,15 +59,6 @@ local only_theirs = {
 }
 
 
--- The first of those keys that is set so; nil without.
-local function theirs(cfg)
-  for _, entry in ipairs(only_theirs) do
-    if entry[2](cfg) then return entry[1] end
-  end
-  return nil
-end
-
-
 -- Why no GPU here can be profiled; nil where one can.
 local function lack_of_gpus()
   local devices, lack = gpu.list()
@@ -87,8 +75,9 @@ function automatic.why_nsys(cfg)
   local found, why = collector.find(cfg.tools.collector)
   if not found then return why end
   if workload.has_ranks(cfg) then return "there are several ranks" end
-  local key = theirs(cfg)
-  if key then return ("the collector does not support %s"):format(key) end
+  for _, entry in ipairs(only_theirs) do
+    if entry[2](cfg) then return ("the collector does not support %s"):format(entry[1]) end
+  end
   return lack_of_gpus()
 end
 
@@ -115,18 +104,11 @@ local source = { name = "live", open = builtin.open, untimed = builtin.untimed,
   machine = builtin.machine, inputs = builtin.inputs, preview = builtin.preview }
 
 
--- Did the collector take the timeline, or is it still to be taken?
-local function is_ours(ctx)
-  return ctx.run:has(layout.collector.spool) or not ctx.run:has(layout.timeline)
-end
-
-
-local function taker(ctx) return is_ours(ctx) and builtin or with_nsys end
-
-
 for _, name in ipairs { "counters", "operators", "recall", "room", "about", "cheap" } do
   source[name] = function(ctx)
-    local of = taker(ctx)[name]
+    -- did the collector take the timeline, or is it still to be taken?
+    local is_ours = ctx.run:has(layout.collector.spool) or not ctx.run:has(layout.timeline)
+    local of = (is_ours and builtin or with_nsys)[name]
     if of then return of(ctx) end
   end
 end
@@ -139,14 +121,6 @@ end
 
 
 function source.note(ctx) return builtin.note(ctx) .. ", chosen by capture=auto" end
-
-
-local function saw_operations(ctx)
-  local trace = trace_file.open(ctx.run:path(layout.timeline))
-  local count = #errors.check(trace:frame "gpu")
-  trace:close()
-  return count > 0
-end
 
 
 -- Takes it with nsys; what the collector left would say that it was its.
@@ -166,14 +140,15 @@ end
 function source.timeline(ctx)
   local ok, result = errors.call(builtin.timeline, ctx)
   local nsys = live.try_tool(ctx, under_nsys.vendor)
-  if ok and nsys and not saw_operations(ctx) then
-    return fall_back(ctx, "the collector recorded no GPU work")
-  elseif not ok and nsys and errors.is(result) and result.kind == "nothing" then
-    return fall_back(ctx, result.message)
-  elseif not ok then
+  if not ok then
+    if nsys and result.kind == "nothing" then return fall_back(ctx, result.message) end
     error(result, 0)
   end
-  return result
+  if not nsys then return result end
+  local trace = trace_file.open(ctx.run:path(layout.timeline))
+  local count = #errors.check(trace:frame "gpu")
+  trace:close()
+  return count > 0 and result or fall_back(ctx, "the collector recorded no GPU work")
 end
 
 

@@ -95,8 +95,7 @@ end
 
 -- The shapes of a kernel to measure, the most frequent first.
 local function shapes_of(kernel)
-  local chosen, calls, covered = {}, 0, 0
-  for _, shape in ipairs(kernel.shapes) do calls = calls + shape.calls end
+  local chosen, calls, covered = {}, lists.sum(kernel.shapes, "calls"), 0
   for _, shape in ipairs(lists.stable(kernel.shapes, "-calls")) do
     if #chosen == MOST_SHAPES or covered >= SHAPES_COVER * calls then break end
     chosen[#chosen + 1], covered = shape, covered + shape.calls
@@ -143,22 +142,6 @@ local function marked_stages(found)
 end
 
 
--- Does it launch CUDA graphs?
-local function has_graphs(trace)
-  local all = errors.check(trace:frame "kernels")
-  return #all:where { { "graph_node", "~=", false } } > 0
-end
-
-
--- Launches of graphs as one each, where there are graphs.
-local function add_graphs(lines, trace, found, count)
-  if not has_graphs(trace) then return end
-  for _, stage in ipairs(marked_stages(found)) do
-    lines[#lines + 1] = collector.plan_line("graph", ("*|%s|0-%d"):format(stage, count - 1))
-  end
-end
-
-
 -- Lines of the plan for the launches that matter in a spool, the most valuable first.
 function collector_counters.launch_lines(ctx, path)
   local trace = trace_file.open(path)
@@ -171,7 +154,10 @@ function collector_counters.launch_lines(ctx, path)
     if kernel.mangled_name and #kernel.shapes > 0 then chosen[#chosen + 1] = kernel end
   end
   add_launches(lines, launches_of(chosen), found, count)
-  add_graphs(lines, trace, found, count)
+  local in_graphs = errors.check(trace:frame "kernels"):where { { "graph_node", "~=", false } }
+  for _, stage in ipairs(#in_graphs > 0 and marked_stages(found) or {}) do -- launches of graphs
+    lines[#lines + 1] = collector.plan_line("graph", ("*|%s|0-%d"):format(stage, count - 1))
+  end
   trace:close()
   return table.concat(lines)
 end
@@ -201,19 +187,11 @@ local function why_none_left(run)
 end
 
 
--- The first problem that the collector recorded; nil without one.
-local function problem_of(trace)
-  for _, said in ipairs(errors.check(trace:diagnostics())) do
-    if said.severity == "problem" then return said.text end
-  end
-  return nil
-end
-
-
 -- Why none of the launches was measured.
 local function reason(run, path, wanted)
-  local problem = problem_of(trace_file.open(path))
-  if problem then return problem end
+  local problem = lists.find(errors.check(trace_file.open(path):diagnostics()), "severity",
+    "problem")
+  if problem then return problem.text end
   if wanted > 0 then return ("none of %d launches could be measured"):format(wanted) end
   local opened = errors.check(spool.open(path))
   local took = errors.check(opened:frame "diagnostics"):where { code = { "budget", "measured" } }

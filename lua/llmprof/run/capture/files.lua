@@ -140,8 +140,8 @@ end
 -- "a trace of torch.profiler, with metrics.json".
 function files.note(ctx)
   local used = given(ctx)
-  local others = lists.joined(used:others(), used.captures)
-  for i, path in ipairs(others) do others[i] = path:match "[^/]*$" end
+  local others = lists.map(lists.joined(used:others(), used.captures),
+    function(path) return path:match "[^/]*$" end)
   return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
     #used.traces) .. (#others > 0 and ", with " .. table.concat(others, ", ") or "")
 end
@@ -168,11 +168,8 @@ end
 -- The files of ranks, where there are several, that of the timeline first.
 function files.rank_files(ctx)
   local used = given(ctx)
-  local list = { used.timeline }
-  for _, path in ipairs(used.traces) do
-    if path ~= used.timeline then list[#list + 1] = path end
-  end
-  return #list > 1 and list or {}
+  local others = lists.filtered(used.traces, function(path) return path ~= used.timeline end)
+  return #others > 0 and lists.joined({ used.timeline }, others) or {}
 end
 
 

@@ -3,6 +3,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local live = require "llmprof.run.capture.live"
 local ncu = require "llmprof.nvidia.ncu.command"
 local private = require "llmprof.bundle.private"
@@ -64,24 +65,17 @@ local function start_of(ctx)
 end
 
 
--- Two where the largest stage is to be measured before others: of llmprof.analysis
--- .largest_first.
-local function repeats_needed(ctx)
-  local stages = {}
-  for _, kernel in ipairs(ctx.state.kernels) do stages[kernel.stage] = true end
-  return counter_plan.range_order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
-end
-
-
 -- What a run costs beside its passes, and how the recipe's workload can be shortened.
 function ncu_cost.room(ctx)
   local figures, cfg = ncu_cost.figures(memory_of(ctx)), ctx.cfg
   local kernels = errors.check(ctx.state.trace:frame "kernels")
-  local tokens = counter_plan.tokens(cfg)
+  local tokens, _, by_stage = counter_plan.tokens(cfg), lists.grouped(ctx.state.kernels, "stage")
+  -- two where the largest stage is to be measured before others
+  local order = counter_plan.range_order(by_stage, ctx.state.found, ctx.state.kernels)
   return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
     start_s = figures.start_s + start_of(ctx), tokens = tokens,
     ways = counter_plan.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
-      repeats_needed(ctx)) }
+      order and 2 or 1) }
 end
 
 

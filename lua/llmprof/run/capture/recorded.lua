@@ -13,6 +13,7 @@ local document = require "llmprof.io.document"
 local read_inputs = require("llmprof.recipe").inputs
 local layout = require "llmprof.bundle.layout"
 local lazy = require "llmprof.io.lazy"
+local lists = require "llmprof.tables.lists"
 local keys = require "llmprof.tables.keys"
 local under_ncu = lazy "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
@@ -102,10 +103,8 @@ function recorded.heeds(key) return defaults[key] ~= nil and heeded[key:match "^
 
 
 local function is_followed(key, value)
-  if not defaults[key] then return false end
-  local some = values[key]
-  return recorded.heeds(key) or followed[key] or followed[key:match "^[^.]+"]
-    or some and some[value] or false
+  return defaults[key] and (recorded.heeds(key) or followed[key] or followed[key:match "^[^.]+"]
+    or values[key] and values[key][value])
 end
 
 
@@ -218,20 +217,9 @@ end
 
 -- The files of ranks, where the capture is of several; sorted.
 function recorded.rank_files(ctx)
-  local list, folder = {}, ctx.state.folder
-  for _, name in ipairs(files.list(folder)) do
-    if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
-  end
-  table.sort(list)
-  return list
-end
-
-
--- Collapsed stacks that lie beside the capture.
-local function take_stacks(ctx)
-  for _, name in ipairs(layout.stacks_in(ctx.state.folder)) do
-    ctx.run:take(ctx.state.folder .. "/" .. name, name)
-  end
+  return lists.map(files.list(ctx.state.folder), function(name) -- which are sorted
+    return layout.is_rank(name) and ctx.state.folder .. "/" .. name or nil
+  end)
 end
 
 
@@ -246,16 +234,16 @@ end
 -- Copy the files of a step into the run; false, why when one that it cannot do
 -- without is not there.
 local function take(ctx, step)
-  for _, file in ipairs(layout.recorded) do
+  local copy = step == "timeline" and ctx.run.begin_taking or ctx.run.take
+  for _, file in ipairs(lists.filtered(layout.recorded, function(one)
+    return one.step == step
+  end)) do
     local from = ctx.state.folder .. "/" .. file.name
-    if file.step ~= step then goto continue end
     if fs.stat(from) then
-      local copy = step == "timeline" and ctx.run.begin_taking or ctx.run.take
       copy(ctx.run, from, file.target)
     elseif file.needed and not take_rank(ctx, file) then
       return false, "the recorded capture has no " .. file.name
     end
-    ::continue::
   end
   return true
 end
@@ -267,7 +255,9 @@ function recorded.untimed(ctx) return config.untimed(ctx.cfg) end
 function recorded.timeline(ctx)
   local taken, why = take(ctx, "timeline")
   if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
-  take_stacks(ctx)
+  for _, name in ipairs(layout.stacks_in(ctx.state.folder)) do -- that lie beside the capture
+    ctx.run:take(ctx.state.folder .. "/" .. name, name)
+  end
   return true
 end
 

@@ -7,6 +7,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.nvidia.metrics"
 local ncu = require "llmprof.nvidia.ncu.command"
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
@@ -44,16 +45,10 @@ local function stage_ranges(ctx)
 end
 
 
--- Without ranges to measure in, the calls of the profiler API that gated the timeline
--- also gate the counters, so that a server's start and warm-up are not measured.
-local function has_window(ctx, plan)
-  return ctx.cfg.nsys.capture_range == "cudaProfilerApi" and #(plan.ranges or {}) == 0
-end
-
-
 -- The filters of a counter run: from the selection; without a timeline any
 -- kernel that needs no other GPU, as often as one of the selection in each launch
--- configuration.
+-- configuration. Without ranges to measure in, the calls of the profiler API that gated the
+-- timeline also gate the counters, so that a server's start and warm-up are not measured.
 local function filters(ctx)
   local plan = ctx.state.plan
   if not plan then
@@ -62,7 +57,8 @@ local function filters(ctx)
       kernels = ncu.names_without(categories.patterns(categories.COMMUNICATION)) }
   end
   return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
-    name_base = plan.name_base, launches = plan.launches, window = has_window(ctx, plan) }
+    name_base = plan.name_base, launches = plan.launches,
+    window = ctx.cfg.nsys.capture_range == "cudaProfilerApi" and #(plan.ranges or {}) == 0 }
 end
 
 
@@ -76,51 +72,28 @@ local function available_metrics(ctx)
 end
 
 
--- What "roofline" among the metrics stands for: what the chip has of the minimal
--- request.
-local function roofline_metrics(ctx)
-  return ncu.roofline_metrics(available_metrics(ctx), ncu.measures_ranges(ctx.cfg.ncu))
-end
-
-
--- Before a tool was asked: what every chip has of it.
-local function roofline_on_paper(ctx)
-  return ncu.roofline_metrics(nil, ncu.measures_ranges(ctx.cfg.ncu))
-end
-
-
 -- Of a set of counters what the chip has, of names that stand for each other the first; all of
--- the first ones where ncu does not tell, or is not asked yet.
-local function metrics_of_set(ctx, set, is_on_paper)
-  local list, available = {}, not is_on_paper and available_metrics(ctx) or nil
-  for _, names in ipairs(metrics.of(set)) do
-    local chosen = not available and names[1] or nil
-    for _, name in ipairs(available and names or {}) do
-      chosen = chosen or available[name:match "^[^.]+"] and name or nil
-    end
-    list[#list + 1] = chosen
-  end
-  return table.move(metrics.OF_LAUNCH, 1, #metrics.OF_LAUNCH, #list + 1, list)
+-- the first ones where ncu does not tell, or is not asked yet (available is nil).
+local function metrics_of_set(set, available)
+  local list = lists.map(metrics.of(set), function(names)
+    return lists.filtered(names, function(name)
+      return not available or available[name:match "^[^.]+"]
+    end)[1]
+  end)
+  return lists.add(list, metrics.OF_LAUNCH)
 end
 
 
--- The configuration's request, without sections where a set of counters takes their place.
-local function request_of(ctx)
-  if not ctx.cfg.counters.set then return ctx.cfg.ncu end
-  return setmetatable({ sections = {}, set = false }, { __index = ctx.cfg.ncu })
-end
-
-
--- The metrics to ask for; roofline(ctx) gives those behind that word, the others are
--- taken as they are.
-local function metrics_of(ctx, roofline)
-  if ctx.cfg.counters.set then
-    return metrics_of_set(ctx, ctx.cfg.counters.set, roofline == roofline_on_paper)
-  end
-  local list = {}
-  for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
-    local names = metric == "roofline" and roofline(ctx) or { metric }
-    table.move(names, 1, #names, #list + 1, list)
+-- The metrics to ask for. "roofline" stands for what the chip has of the minimal request, the
+-- others are taken as they are. On paper nobody asks ncu what a chip has.
+local function metrics_of(ctx, is_on_paper)
+  local set, wanted, list = ctx.cfg.counters.set, ctx.cfg.ncu.metrics or {}, {}
+  local depends = set or lists.has(wanted, "roofline")
+  local available = depends and not is_on_paper and available_metrics(ctx) or nil
+  if set then return metrics_of_set(set, available) end
+  for _, metric in ipairs(wanted) do
+    lists.add(list, metric == "roofline"
+      and ncu.roofline_metrics(available, ncu.measures_ranges(ctx.cfg.ncu)) or { metric })
   end
   return list
 end
@@ -128,11 +101,14 @@ end
 
 -- ---- the run ----
 
--- The call of ncu with these filters and metrics around the workload.
+-- The call of ncu with these filters and metrics around the workload; without sections where a set
+-- of counters takes their place.
 local function profile_argv(ctx, spec, given)
   given.path, given.output, given.argv = live.tool(ctx, ncu).path, ctx.run:absolute(files.stem),
     spec.argv
-  return ncu.profile_argv(request_of(ctx), given)
+  local request = ctx.cfg.counters.set
+    and setmetatable({ sections = {}, set = false }, { __index = ctx.cfg.ncu }) or ctx.cfg.ncu
+  return ncu.profile_argv(request, given)
 end
 
 
@@ -207,7 +183,7 @@ end
 -- and sections, then without names, a launch of each configuration.
 local function profile_until_matched(ctx, spec)
   local given, began = filters(ctx), sys.monotonic()
-  given.metrics = metrics_of(ctx, roofline_metrics)
+  given.metrics = metrics_of(ctx)
   local said, result = profile(ctx, spec, given, began)
   if not none_matched(ctx, said, began) then return said, result end
   ctx.note("no kernel matched the filters: run once more without NVTX filter and sections")
@@ -247,18 +223,15 @@ local NOT_EVEN = "no kernel was profiled, not even without filters: the workload
 local NAMED = { option = true, section = true, metric = true }
 
 
--- What ncu complained about, in our words and, where it names something, in its own.
-local function complaint_text(failure)
-  local own = NAMED[failure.kind] and (" (%s)"):format(text.clean(failure.line
-    :gsub("^==%u+==%s*", ""))) or ""
-  return ("%s%s; %s"):format(failure.message, own, failure.hint)
-end
-
-
--- What went wrong, as a reason.
+-- What went wrong, as a reason: what ncu complained about, in our words and, where it names
+-- something, in its own; else what came of it.
 local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
-  if failure then return complaint_text(failure) end
+  if failure then
+    local own = NAMED[failure.kind] and (" (%s)"):format(text.clean(failure.line
+      :gsub("^==%u+==%s*", ""))) or ""
+    return ("%s%s; %s"):format(failure.message, own, failure.hint)
+  end
   local early = ending(ctx, said, result)
   if early then return early end
   if said.application_exit then
@@ -275,16 +248,6 @@ end
 
 
 -- ---- what came of it ----
-
--- What is to be said of a run that measured something. Of one that was ended as
--- planned the exit status says nothing.
-local function note_end(ctx, said, result)
-  if said.why == "satisfied" and not said.failure then return end
-  if said.failure or said.last_error or not result.ok then
-    ctx.note(failure_text(ctx, said, result))
-  end
-end
-
 
 local function nothing_planned(ctx, plan)
   local first = plan.dropped[1]
@@ -332,7 +295,10 @@ function under_ncu.capture(ctx)
   elseif not measured then
     return false, failure_text(ctx, said, result)
   end
-  note_end(ctx, said, result)
+  -- of one that was ended as planned the exit status says nothing
+  if said.failure or said.why ~= "satisfied" and (said.last_error or not result.ok) then
+    ctx.note(failure_text(ctx, said, result))
+  end
   return ncu_cost.print_all(ctx)
 end
 
@@ -360,7 +326,7 @@ function under_ncu.preview(ctx)
   local awaits_timeline = not ctx.state.plan and not config.untimed(ctx.cfg)
   local given, list = filters(ctx), unknown_yet(ctx, awaits_timeline)
   if awaits_timeline then given.kernels = nil end
-  given.metrics = metrics_of(ctx, roofline_on_paper)
+  given.metrics = metrics_of(ctx, true)
   table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
   return list
 end

@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local nsys = require "llmprof.nvidia.nsys"
 local sys = require "llmprof.sys"
 local live = require "llmprof.run.capture.live"
@@ -31,20 +32,13 @@ end
 
 -- ---- the session ----
 
-local function sessions(ctx)
+-- The session of that name or number, nil where there is none; and all that there are.
+local function find(ctx, name)
   local argv = { live.tool(ctx, nsys).path, "sessions", "list" }
   local said, message = tools.capture(argv, nil, ctx.tick)
   if not said then errors.raise("tool", message) end
-  return nsys.read_sessions(said)
-end
-
-
-local function find(ctx, name)
-  local list = sessions(ctx)
-  for _, session in ipairs(list) do
-    if session.name == name or session.id == name then return session end
-  end
-  return nil, list
+  local list = nsys.read_sessions(said)
+  return lists.find(list, "name", name) or lists.find(list, "id", name), list
 end
 
 
@@ -55,8 +49,7 @@ function under_session.ready(ctx, found)
   local name = under_session.wanted(ctx.cfg)
   local session, others = find(ctx, name)
   if not session then
-    local names = {}
-    for i, other in ipairs(others) do names[i] = other.name end
+    local names = lists.map(others, "name")
     errors.raise("failed", ("nsys has no session %s%s"):format(name, #names > 0
       and ", but " .. table.concat(names, ", ") or ""),
       { hint = "start the engine with it, as this user on this machine: "
