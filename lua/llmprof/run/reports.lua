@@ -115,26 +115,6 @@ function reports.kept()
 end
 
 
--- Remove the oldest of these.
-local function make_room()
-  local list = {}
-  for i, dir in ipairs(reports.kept()) do
-    local info = fs.stat(dir .. "/" .. layout.manifest) -- which another process may remove
-    list[i] = { dir = dir, time = info and info.mtime_ns or 0 }
-  end
-  table.sort(list, lists.by "-time")
-  for i = MOST_KEPT, #list do artifacts.remove(list[i].dir) end
-end
-
-
--- The timeline lies where it was, and its summaries are `llmprof stats`.
-local function drop_timeline(run)
-  for _, folder in ipairs { layout.nsys.folder, layout.collector.folder } do
-    if fs.stat(run:path(folder)) then errors.check(fs.remove_tree(run:path(folder))) end
-  end
-end
-
-
 -- The run of traces, called like the first, made now unless it is kept. It has results and
 -- reports, and no timeline.
 function reports.of(paths)
@@ -148,12 +128,19 @@ function reports.of(paths)
     return artifacts.open(dir, dir)
   end
   errors.check(fs.mkdirs(folder))
-  make_room()
+  local kept = lists.sort(lists.map(reports.kept(), function(one)
+    local info = fs.stat(one .. "/" .. layout.manifest) -- which another process may remove
+    return { dir = one, time = info and info.mtime_ns or 0 }
+  end), "-time")
+  for i = MOST_KEPT, #kept do artifacts.remove(kept[i].dir) end -- the oldest
   local made <close> = private.folder(folder)
   local run = reports.make { paths = paths,
     settings = { "run.id=" .. name_of(paths[1]) },
     out = made.path .. "/run", quiet = true }
-  drop_timeline(run)
+  -- the timeline lies where it was, and its summaries are `llmprof stats`
+  for _, name in ipairs { layout.nsys.folder, layout.collector.folder } do
+    if fs.stat(run:path(name)) then errors.check(fs.remove_tree(run:path(name))) end
+  end
   if fs.stat(dir) then artifacts.remove(dir) end
   errors.check(fs.rename(run.dir, dir))
   return artifacts.open(dir, dir)

@@ -140,10 +140,8 @@ local function check_trust(given, composed)
   if given.trusted then return end
   local runs = config.untrusted_runs(composed, given.recipe, given.config, given.settings)
   if #runs == 0 then return end
-  local list, file = {}, runs[1][1]
-  for _, entry in ipairs(runs) do
-    if entry[1] == file then list[#list + 1] = entry[2] end
-  end
+  local file = runs[1][1]
+  local list = lists.map(runs, function(entry) return entry[1] == file and entry[2] or nil end)
   errors.raise("usage", ("%s says what is run: %s"):format(file, table.concat(list, ", ")),
     { hint = "--trust-config runs it, if the file is yours" })
 end
@@ -160,20 +158,14 @@ local function continue(given, root)
 end
 
 
--- What the manifest says was called: the command that began the run, not one that
--- continued it.
-local function begun_by(given)
-  return start.words(setmetatable({ resume = false }, { __index = given }))
-end
-
-
 local function open_run(given, cfg)
   local begun, id
   if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
   if given.resume and not begun then return continue(given, cfg.run.root) end
   return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
     id = id or cfg.run.id, recipe = given.recipe.name, recipe_file = given.recipe.file,
-    command = begun_by(given) }
+    -- that which began the run, not one that continued it
+    command = start.words(setmetatable({ resume = false }, { __index = given })) }
 end
 
 
@@ -192,14 +184,6 @@ local function note_broken(run)
     local _, message = workload.metrics(run, folder)
     if message then run:add_partial(message) end
   end
-end
-
-
--- Says what is not in the bundle though it should be; returns how many things.
-local function note_partial(run)
-  local lines = run.manifest.partial or {}
-  for _, line in ipairs(lines) do out.complain(line) end
-  return #lines
 end
 
 
@@ -232,7 +216,9 @@ function start.run(given, composed)
   if ctx.is_gone then artifacts.remove(run.dir) end
   if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
   if failure then error(failure, 0) end
-  return note_partial(run), run
+  local partial = run.manifest.partial or {} -- what is not in the bundle though it should be
+  for _, line in ipairs(partial) do out.complain(line) end
+  return #partial, run
 end
 
 
@@ -265,15 +251,6 @@ local function state_on_paper(cfg)
 end
 
 
--- What is selected from a timeline, into the state; in words.
-local function select_from(ctx, path)
-  local state = ctx.state
-  state.trace = trace_file.open(path)
-  state.found = stages.find(state.trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
-  return select_step.restore(ctx)
-end
-
-
 -- What each step starts, as far as it is known before anything ran: step name -> list
 -- of argv, and of texts about them. made: the recipe; cfg: the composed values; kept:
 -- the timeline of a run that is resumed (optional). Raises what cannot work.
@@ -283,7 +260,12 @@ function start.would_run(made, cfg, kept)
   local ctx = { recipe = made, cfg = cfg, state = state_on_paper(cfg),
     run = setmetatable({ dir = "<run>" }, { __index = paper }) }
   kept = kept or source.kept and source.kept(ctx)
-  local selected = kept and select_from(ctx, kept)
+  local selected -- from it, in words
+  if kept then
+    ctx.state.trace = trace_file.open(kept)
+    ctx.state.found = stages.find(ctx.state.trace, made.stages, cfg.repeats.skip_first)
+    selected = select_step.restore(ctx)
+  end
   local commands = source.preview(ctx)
   if selected then
     commands.select = commands.select or {}
@@ -297,11 +279,6 @@ function start.would_run(made, cfg, kept)
 end
 
 
-local function shown(entry)
-  return type(entry) == "table" and "$ " .. process.shown(entry) or "# " .. entry
-end
-
-
 -- The same as text for the terminal.
 function start.dry_run(made, cfg, kept)
   local commands = start.would_run(made, cfg, kept)
@@ -309,7 +286,8 @@ function start.dry_run(made, cfg, kept)
   for i, step in ipairs(pipeline.of(cfg)) do
     lines[#lines + 1] = ("%d. %-10s %s\n"):format(i, step.name, step.summary)
     for _, entry in ipairs(commands[step.name] or {}) do
-      lines[#lines + 1] = ("%s%s\n"):format(INDENT, shown(entry))
+      lines[#lines + 1] = ("%s%s\n"):format(INDENT,
+        type(entry) == "table" and "$ " .. process.shown(entry) or "# " .. entry)
     end
   end
   return table.concat(lines)

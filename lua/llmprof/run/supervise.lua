@@ -51,17 +51,11 @@ end
 
 -- ---- ending it ----
 
--- Those of self.targets that are below the child, and alive.
-local function to_end(self, tree)
-  return lists.filtered(tree, function(process) return self.targets[process.pid] end)
-end
-
-
 -- Ask the targets to end; the child's whole group where there is none.
 local function ask(self, child, why)
   self.why, self.asked = why, seconds()
   self.tree = process_tree.of(child:pid())
-  local targets = to_end(self, self.tree)
+  local targets = lists.filtered(self.tree, function(process) return self.targets[process.pid] end)
   for _, process in ipairs(targets) do sys.kill(process.pid, "SIGTERM") end
   if #targets == 0 then child:signal "SIGTERM" end
 end
@@ -214,13 +208,10 @@ end
 
 -- A line for each GPU of a list of samples: means, of memory the most.
 function supervise.describe_gpus(samples)
-  local by_index, lines = {}, {}
-  for _, sample in ipairs(samples) do
-    by_index[sample.index] = by_index[sample.index] or {}
-    table.insert(by_index[sample.index], sample)
-  end
-  for i, index in ipairs(sorted_keys(by_index)) do lines[i] = words_of(index, by_index[index]) end
-  return lines
+  local _, by_index = lists.grouped(samples, "index")
+  return lists.map(sorted_keys(by_index), function(index)
+    return words_of(index, by_index[index])
+  end)
 end
 
 

@@ -6,6 +6,7 @@ local files = require "llmprof.io.files"
 local supervise = require "llmprof.run.supervise"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local recipe = require "llmprof.recipe"
@@ -43,24 +44,16 @@ local function launched_argv(cfg, program, logs, argv)
     "--gpus", given.gpus, "--grace", tostring(given.grace_s), "--logs", logs }
   for _, word in ipairs(given.args) do words[#words + 1] = "--args=" .. word end
   words[#words + 1] = "--"
-  return table.move(argv, 1, #argv, #words + 1, words)
+  return lists.add(words, argv)
 end
 
 
--- What a line of launch.py's output has for readers of the run, or nil.
-local function launch_note(line) return line:match "^launch%.py: note: (.+)" end
-
-
--- By rank, from 0, which reports nsys left: list of { rank, name }; and which are not there.
+-- By rank, from 0, which reports nsys left: list of { rank, name }; and those that are not there.
 function workload.rank_reports(run, count)
   local list, missing = {}, {}
   for rank = 0, count - 1 do
     local name = layout.rank_report(rank)
-    if run:has(name) then
-      list[#list + 1] = { rank = rank, name = name }
-    else
-      missing[#missing + 1] = tostring(rank)
-    end
+    table.insert(run:has(name) and list or missing, { rank = rank, name = name })
   end
   return list, missing
 end
@@ -257,7 +250,7 @@ function workload.run(ctx, given)
       output.line(line)
       watch:line()
       ctx.output(line)
-      local said = launch_note(line)
+      local said = line:match "^launch%.py: note: (.+)" -- for readers of the run
       if said then ctx.note(said) end
       if given.on_line then given.on_line(line) end
     end,
@@ -369,10 +362,7 @@ end
 
 
 local function find_nvcc()
-  for _, path in ipairs(tools.places(NVCC)) do
-    if fs.access(path, "x") then return path end
-  end
-  return nil
+  return lists.filtered(tools.places(NVCC), function(path) return fs.access(path, "x") end)[1]
 end
 
 

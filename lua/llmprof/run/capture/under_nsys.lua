@@ -4,6 +4,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
@@ -214,7 +215,9 @@ local function export_ranks(ctx, said, result, lines)
     for _, name in ipairs { report.name, target } do ctx.outputs[#ctx.outputs + 1] = name end
     names[i] = report.name
   end
-  if #missing > 0 then ctx.note("no capture of rank " .. table.concat(missing, ", ")) end
+  if #missing > 0 then
+    ctx.note("no capture of rank " .. table.concat(lists.map(missing, "rank"), ", "))
+  end
   return names
 end
 

@@ -41,15 +41,6 @@ local step = { name = "analyse", summary = "put everything together: results.jso
 -- the bundle, and those of the bundle opened. A file that is no use costs its own figures
 -- and the exit status, nothing else.
 
--- The stage and the file that a word of `cpu_stacks` names. A file that is there under
--- the whole word has "=" in its name.
-local function parse(word)
-  local stage, file = word:match "^([^=/]+)=(.+)$"
-  if not stage or fs.stat(word) then return stages.WHOLE_RUN, word end
-  return stage, file
-end
-
-
 local function refuse(ctx, message, hint)
   ctx.fail_later("usage", message, { hint = hint })
   ctx.lack("sampled stacks", message, hint)
@@ -78,11 +69,13 @@ local function read(ctx, path)
 end
 
 
--- Files that are named on the way of the run go into the bundle.
+-- Files that are named on the way of the run go into the bundle. A file that is there under the
+-- whole word has "=" in its name.
 local function take_named(ctx)
   local taken = {}
   for _, word in ipairs(ctx.cfg.cpu_stacks or {}) do
-    local stage, file = parse(word)
+    local stage, file = word:match "^([^=/]+)=(.+)$"
+    if not stage or fs.stat(word) then stage, file = stages.WHOLE_RUN, word end
     local made = read(ctx, file)
     if made and taken[stage] then
       refuse(ctx, ("cpu_stacks: two files of %s: %s and %s"):format(stage, taken[stage], file),
@@ -124,15 +117,6 @@ local function source(ctx)
 end
 
 
--- Without a timeline there are no times; what was measured lies in the bundle.
-local function note_missing_timeline(ctx)
-  local failed = ctx.run:recorded "timeline"
-  table.insert(ctx.state.missing, 1, { what = "the timeline",
-    why = failed and failed.message or "it was not captured",
-    how = failed and failed.hint or "llmprof doctor says what is wrong with nsys" })
-end
-
-
 -- Steps that were interrupted, or not begun after that.
 local function note_interrupted(ctx)
   for _, name in ipairs { "counters", "operators" } do
@@ -145,7 +129,13 @@ end
 
 
 local function note_missing_stages(ctx)
-  if not ctx.state.found then return note_missing_timeline(ctx) end
+  if not ctx.state.found then -- there are no times; what was measured lies in the bundle
+    local failed = ctx.run:recorded "timeline"
+    table.insert(ctx.state.missing, 1, { what = "the timeline",
+      why = failed and failed.message or "it was not captured",
+      how = failed and failed.hint or "llmprof doctor says what is wrong with nsys" })
+    return
+  end
   if ctx.recipe.unwritten then return end -- nobody asked for them
   local found = ctx.state.found
   local others = #found.missing > 0 and outermost.unmatched(ctx.state.trace, found.declared) or {}
@@ -211,13 +201,6 @@ local function describe(ctx)
 end
 
 
-local function model_of(ctx, arch)
-  return identity.full { cfg = ctx.cfg.model,
-    metrics = ctx.state.metrics or ctx.state.own or ctx.state.ran,
-    workload = ctx.state.about.workload, arch = arch }
-end
-
-
 -- What was captured on, as far as anything says: the capture, the workload.
 local function environment_of(ctx)
   local environment = {}
@@ -278,7 +261,8 @@ local function given_of(ctx)
   local arch, run, complaint = describe(ctx)
   local given = {
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
-    model = model_of(ctx, arch),
+    model = identity.full { cfg = ctx.cfg.model, metrics = state.metrics or state.own or state.ran,
+      workload = state.about.workload, arch = arch },
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
     found = state.found or state.own
       and own_times.found(state.own, ctx.recipe.stages, ctx.cfg.repeats.skip_first),
@@ -308,13 +292,6 @@ local function add_remedies(ctx, missing)
   for _, lack in ipairs(remedies and missing or {}) do
     if not (amd and lack.what == "counters") then lack.how = remedies[lack.what] or lack.how end
   end
-end
-
-
--- The events for the page, or no file where there are none ("").
-local function write_events(ctx, bytes)
-  if bytes ~= "" then return ctx.run:write(layout.events, bytes) end
-  if ctx.run:has(layout.events) then errors.check(fs.remove(ctx.run:path(layout.events))) end
 end
 
 
@@ -359,7 +336,12 @@ function step.run(ctx)
   results.advice = advice.examine(results, advise_of(ctx), replayer_of(ctx, given, results))
   local ok, packed = pool:take(1)
   add_remedies(ctx, results.missing)
-  write_events(ctx, ok and packed or work())
+  local bytes = ok and packed or work() -- for the page; "" where there are none
+  if bytes ~= "" then
+    ctx.run:write(layout.events, bytes)
+  elseif ctx.run:has(layout.events) then
+    errors.check(fs.remove(ctx.run:path(layout.events)))
+  end
   results_file.write(ctx.run, results)
   step.restore(ctx)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
@@ -367,17 +349,14 @@ function step.run(ctx)
 end
 
 
-local function recipe_is_newer(ctx)
-  local written = ctx.recipe.path and fs.stat(ctx.recipe.path)
-  local made = fs.stat(ctx.run:path(layout.results))
-  return written and made and written.mtime_ns > made.mtime_ns
-end
-
-
 -- What another llmprof found out, what cannot be read any more, what the recipe may
 -- say otherwise now. With modules from disk they may have changed.
 function step.stale(ctx)
-  if os.getenv "LLMPROF_HOME" or recipe_is_newer(ctx) then return true end
+  local written = ctx.recipe.path and fs.stat(ctx.recipe.path)
+  local made = fs.stat(ctx.run:path(layout.results))
+  if os.getenv "LLMPROF_HOME" or written and made and written.mtime_ns > made.mtime_ns then
+    return true
+  end
   local results = results_file.read(ctx.run:path(layout.results))
   return results == nil or results.run.llmprof ~= version.version
 end

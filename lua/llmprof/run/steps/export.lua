@@ -10,26 +10,16 @@ local step = { name = "export", summary = "write NVIDIA's summaries of it",
 for i, name in ipairs(stats.names) do step.makes[i] = layout.summary(name) end
 
 
-local function save(path, report)
-  return tables.save(path, "csv", report.columns, report.rows, { soon = true })
-end
-
-
--- Write one; has it rows? What it works out of each kernel is not kept for the next.
-local function write(ctx, name)
-  local trace = ctx.state.trace
-  trace:renew "kernels"
-  local report = stats.report(trace, name, {})
-  ctx.run:write(layout.summary(name), report, save)
-  return #report.rows > 0
-end
-
-
--- How many have rows.
+-- How many have rows. What one works out of each kernel is not kept for the next.
 function step.work(ctx)
-  local filled = 0
+  local trace, filled = ctx.state.trace, 0
   for _, name in ipairs(stats.names) do
-    if write(ctx, name) then filled = filled + 1 end
+    trace:renew "kernels"
+    local report = stats.report(trace, name, {})
+    ctx.run:write(layout.summary(name), report, function(path)
+      return tables.save(path, "csv", report.columns, report.rows, { soon = true })
+    end)
+    filled = filled + (#report.rows > 0 and 1 or 0)
     frames.tidy()
   end
   return filled

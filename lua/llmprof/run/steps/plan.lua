@@ -132,20 +132,14 @@ local function written(ctx)
 end
 
 
--- What capture=auto comes to.
-local function chosen(cfg)
-  if cfg.capture ~= "auto" then return "" end
-  local why = captures.declined(cfg)
-  return why and (" (nsys: %s)"):format(why) or " (llmprof's own collector)"
-end
-
-
 function step.run(ctx)
   check(ctx.config, ctx.cfg)
   for _, doubt in ipairs(step.doubts(ctx.recipe.stages, ctx.cfg)) do ctx.note(doubt.text) end
   ctx.run:write(layout.config, written(ctx))
   ctx.run.manifest.model = identity.planned(ctx.cfg)
-  return ("capture=%s%s, mode %s"):format(ctx.cfg.capture, chosen(ctx.cfg), ctx.cfg.mode)
+  local why, is_auto = captures.declined(ctx.cfg), ctx.cfg.capture == "auto"
+  return ("capture=%s%s, mode %s"):format(ctx.cfg.capture, why and (" (nsys: %s)"):format(why)
+    or is_auto and " (llmprof's own collector)" or "", ctx.cfg.mode)
 end
 
 

@@ -50,13 +50,6 @@ local function part_files(ctx, record)
 end
 
 
-local function keep(ctx, record, left_out)
-  ctx.state.ranks = record
-  ctx.run:write_document(layout.ranks.record, "ranks",
-    record or { files = {}, left_out = left_out, ranks = {} })
-end
-
-
 local function note(record)
   if not record then return "one rank, and no steps that anything marks" end
   local steps = record.step_rows and #record.step_rows or 0
@@ -79,7 +72,9 @@ end
 
 function step.run(ctx, done)
   done = done or step.work(ctx)
-  keep(ctx, done.record or nil, done.left_out)
+  ctx.state.ranks = done.record or nil
+  ctx.run:write_document(layout.ranks.record, "ranks",
+    done.record or { files = {}, left_out = done.left_out, ranks = {} })
   ctx.state.merged = done.made and function() return done.made end or nil
   ctx.run:set_partial(ctx.state.ranks and ctx.state.ranks.left_out or done.left_out)
   return note(ctx.state.ranks)

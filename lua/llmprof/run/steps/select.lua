@@ -41,22 +41,14 @@ end
 
 
 local function total(list)
-  local sum = lists.sum(list, "total_ns")
-  for _, other in ipairs(list.others or {}) do sum = sum + other.total_ns end
-  return sum
-end
-
-
-local function without_communication(list)
-  return lists.filtered(list, function(kernel)
-    return kernel.category ~= categories.COMMUNICATION
-  end)
+  return lists.sum(list, "total_ns") + lists.sum(list.others or {}, "total_ns")
 end
 
 
 local function measurable(list)
-  local taken = without_communication(list)
-  taken.others = without_communication(list.others or {})
+  local function is_alone(kernel) return kernel.category ~= categories.COMMUNICATION end
+  local taken = lists.filtered(list, is_alone)
+  taken.others = lists.filtered(list.others or {}, is_alone)
   return taken
 end
 
@@ -73,21 +65,9 @@ local function by_policy(list, policy)
 end
 
 
-local function those_of(list, wanted)
-  return lists.filtered(list, function(kernel) return wanted[kernel] end)
-end
-
-
 local function share_of(part, list)
   local whole = total(list)
   return whole > 0 and total(part) / whole or nil
-end
-
-
--- The ncu filter that matches exactly the functions of these kernels.
-local function filter_of(list)
-  local names = lists.map(list, "short_name")
-  return #names > 0 and errors.check(ncu.filter_regex(names)) or nil
 end
 
 
@@ -96,21 +76,22 @@ end
 -- { policy, groups = { name, kernels (ids), coverage, of }, kernels (ids),
 --   coverage, filter }, coverage being the share of the GPU time covered.
 function step.apply(list, policy, wanted)
-  local chosen, chosen_ids, groups = {}, {}, {}
+  local chosen, groups = {}, {}
   local order, members = grouped(list, policy.per_stage)
   for i, name in ipairs(order) do
-    local ids, all = {}, members[name]
+    local all = members[name]
     local candidates = measurable(all)
-    local taken = wanted and those_of(candidates, wanted) or by_policy(candidates, policy)
-    for j, kernel in ipairs(taken) do
-      ids[j] = kernel.id
-      chosen[#chosen + 1] = kernel
-      chosen_ids[#chosen_ids + 1] = kernel.id
-    end
-    groups[i] = { name = name, kernels = ids, coverage = share_of(taken, all), of = #all }
+    local taken = wanted
+      and lists.filtered(candidates, function(kernel) return wanted[kernel] end)
+      or by_policy(candidates, policy)
+    lists.add(chosen, taken)
+    groups[i] = { name = name, kernels = lists.map(taken, "id"), coverage = share_of(taken, all),
+      of = #all }
   end
-  return { policy = policy, groups = groups, kernels = chosen_ids, chosen = chosen,
-    coverage = share_of(chosen, list), filter = filter_of(chosen) }
+  local names = lists.map(chosen, "short_name")
+  return { policy = policy, groups = groups, kernels = lists.map(chosen, "id"), chosen = chosen,
+    coverage = share_of(chosen, list),
+    filter = #names > 0 and errors.check(ncu.filter_regex(names)) or nil }
 end
 
 
@@ -150,14 +131,6 @@ local function by_recipe(ctx, list)
 end
 
 
--- The kernels to choose from: those of the stages that ncu.nvtx_include names, or
--- all.
-local function in_focus(ctx, list, found)
-  local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, found)
-  return lists.filtered(list, function(kernel) return not focus or focus[kernel.stage] end)
-end
-
-
 -- What the configuration says of how many. Where a kernel costs little there may be more of
 -- them until they cover as much as is wanted.
 local function policy_of(ctx)
@@ -173,15 +146,12 @@ end
 -- Of a list of llmprof.analysis.kernels.table with categories; found: of
 -- llmprof.analysis.stages.find.
 function step.select_kernels(ctx, list, found)
-  local candidates = in_focus(ctx, list, found)
+  local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, found)
+  local candidates = lists.filtered(list, function(kernel)
+    return not focus or focus[kernel.stage]
+  end)
   return ctx.recipe.select_kernels and by_recipe(ctx, candidates)
     or step.apply(candidates, policy_of(ctx))
-end
-
-
--- Of what is not measured, how many for their names.
-local function unnameable(dropped)
-  return lists.sum(dropped, function(entry) return entry.why and 1 or 0 end)
 end
 
 
@@ -192,7 +162,7 @@ local function note(selection, plan)
   end)
   if #notes == 0 then return "no kernel to select" end
   if not plan then return table.concat(notes, ", ") end
-  local unnamed = unnameable(plan.dropped)
+  local unnamed = #lists.filtered(plan.dropped, "why") -- not measured for their names
   if #plan.dropped > unnamed then
     notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped - unnamed)
   end
@@ -201,30 +171,18 @@ local function note(selection, plan)
 end
 
 
--- Of a run to be made; nil for one that was, and on paper.
-local function room_of(ctx)
-  local source = ctx.state.capture
-  return source and source.room and source.room(ctx) or nil
-end
-
-
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.kernels = list
   ctx.state.selection = step.select_kernels(ctx, list, ctx.state.found)
-  ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
-    ctx.state.found, ctx.cfg, room_of(ctx))
   local source = ctx.state.capture
+  -- nil for a run that was made, and on paper
+  local room = source and source.room and source.room(ctx) or nil
+  ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list, ctx.state.found, ctx.cfg,
+    room)
   local cheap = source and source.cheap and source.cheap(ctx)
   return note(ctx.state.selection, not cheap and ctx.state.plan or nil)
-end
-
-
-local function kernel_record(kernel)
-  return { id = kernel.id, stage = kernel.stage, part = kernel.part,
-    name = kernel.name, function_name = kernel.short_name, total_ns = kernel.total_ns,
-    calls = kernel.calls, shapes = #kernel.shapes }
 end
 
 
@@ -239,8 +197,12 @@ end
 
 function step.run(ctx)
   local said = step.restore(ctx)
-  local selection, plan, chosen = ctx.state.selection, ctx.state.plan, {}
-  for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
+  local selection, plan = ctx.state.selection, ctx.state.plan
+  local chosen = lists.map(selection.chosen, function(kernel)
+    return { id = kernel.id, stage = kernel.stage, part = kernel.part,
+      name = kernel.name, function_name = kernel.short_name, total_ns = kernel.total_ns,
+      calls = kernel.calls, shapes = #kernel.shapes }
+  end)
   ctx.run:write_document(layout.selection, "selection", { policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
     kernels = chosen })

@@ -3,6 +3,7 @@ local errors = require "llmprof.process.errors"
 local document = require "llmprof.io.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local engines = require "llmprof.engines"
 local outermost = require "llmprof.analysis.stages.outermost"
 local own_times = require "llmprof.analysis.latency.own_times"
@@ -58,13 +59,6 @@ local function read_plain(ctx)
 end
 
 
-local function read_samples(ctx)
-  local name = layout.gpu_samples
-  if not ctx.run:has(name) then return end
-  ctx.state.samples = errors.check(document.read(ctx.run:path(name), "gpu_samples"))
-end
-
-
 function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 
@@ -80,17 +74,18 @@ function step.restore(ctx)
     own_times.requests_overlap(ctx.state.metrics))
   ctx.state.taken = ctx.state.capture.recall(ctx)
   read_plain(ctx)
-  read_samples(ctx)
+  if ctx.run:has(layout.gpu_samples) then
+    ctx.state.samples = errors.check(document.read(ctx.run:path(layout.gpu_samples),
+      "gpu_samples"))
+  end
 end
 
 
 -- "prefill decode", and which stages of the recipe the trace lacks.
 local function stage_names(found)
-  local names, missing = {}, {}
-  for _, name in ipairs(found.missing) do missing[name] = true end
-  for _, stage in ipairs(found.declared) do
-    if not missing[stage.name] then names[#names + 1] = stage.name end
-  end
+  local names = lists.map(found.declared, function(stage)
+    return not lists.has(found.missing, stage.name) and stage.name or nil
+  end)
   local lack = #found.missing > 0 and ", not in it: " .. table.concat(found.missing, " ") or ""
   return table.concat(names, " ") .. lack
 end
@@ -127,13 +122,6 @@ local function note(ctx)
 end
 
 
--- What a workload said of itself stays, whatever became of the capture.
-local function keep_metrics(ctx)
-  ctx.state.metrics = workload.metrics(ctx.run, layout.workload.folder)
-  if ctx.state.metrics then identity.keep(ctx, ctx.state.metrics) end
-end
-
-
 function step.run(ctx)
   local ok, err = errors.call(function()
     ctx.state.capture.timeline(ctx)
@@ -142,7 +130,9 @@ function step.run(ctx)
   local whole, lost = errors.call(ctx.run.end_taking, ctx.run)
   if not (ok and whole) then
     ctx.state.trace, ctx.state.found = nil, nil -- of what the bundle lacks nothing is told
-    keep_metrics(ctx)
+    -- what the workload said of itself stays, whatever became of the capture
+    ctx.state.metrics = workload.metrics(ctx.run, layout.workload.folder)
+    if ctx.state.metrics then identity.keep(ctx, ctx.state.metrics) end
     error(ok and lost or err, 0)
   end
   identity.keep(ctx, ctx.state.metrics)
