@@ -581,6 +581,8 @@ static llmprof_code read_by_name(xplane_trace *t, xplane_plane *plane) {
   if (xplane_begins(plane->name, "/host:")) return read_lines(t, plane, false);
   if (is_text(plane->name, "Task Environment"))
     return read_environment(t, plane);
+  if (xplane_begins(plane->name, "/device:CUSTOM:"))
+    return LLMPROF_OK; /* of a library, and no device */
   if (xplane_begins(plane->name, "/device:") && !t->other++)
     snprintf(t->other_name, sizeof t->other_name, "%.*s",
              (int)(plane->name.size < 60 ? plane->name.size : 60),

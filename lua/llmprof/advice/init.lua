@@ -368,12 +368,12 @@ local function joined(numbers)
 end
 
 
--- Ranks of the findings with a gain by stage, that of parts in the stage that they are in:
--- list of { stage, ranks }.
+-- Ranks of the findings with a gain that is not small by stage, that of parts in the stage that
+-- they are in: list of { stage, ranks }.
 local function gains_by_stage(results, list)
   local groups, order = {}, {}
   for rank, finding in ipairs(list) do
-    local stage = finding.gain_ns and evidence.find(results, finding.stage)
+    local stage = (finding.gain_share or 0) >= SMALL and evidence.find(results, finding.stage)
     local top = stage and (stage.parent and evidence.find(results, stage.parent) or stage)
     if top and not groups[top] then
       groups[top] = { stage = top, ranks = {} }

@@ -33,7 +33,20 @@ local function level_of(share, warning, problem)
 end
 
 
+-- What to do, with the option of nsys where that recorded the timeline.
+local function remedy(state, what, option)
+  return state.by_nsys and ("%s (%s)"):format(what, option) or what
+end
+
+
 -- ---- CUDA graphs ----
+
+local VISIBLE = "nsys.cuda_graph_trace=node"
+
+local function kernels_of_graphs(state)
+  return state.by_nsys and VISIBLE or "record each kernel of a graph"
+end
+
 
 local function count_calls(by_name, pattern)
   local count = 0
@@ -53,14 +66,15 @@ local function graphs(state)
     text.count(launches), text.count(rows), text.count(nodes))
   if served == 0 then
     return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
-      fix = "nsys.cuda_graph_trace=node" }
+      fix = kernels_of_graphs(state) }
   elseif rows > 0 or (nodes == 0 and state.knows "graph_nodes") then
     return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
-      fix = "nsys.cuda_graph_trace=node" }
+      fix = kernels_of_graphs(state) }
   elseif served < launches then
     return { level = level_of((launches - served) / launches, LOST_WARNING, LOST_PROBLEM),
       text = ("%s; %s launches have no GPU work"):format(seen, text.count(launches - served)),
-      fix = "capture a shorter range, or compare with nsys.cuda_graph_trace=graph" }
+      fix = state.by_nsys and "capture a shorter range, or compare with nsys.cuda_graph_trace=graph"
+        or "capture a shorter range" }
   end
   return { level = "ok", text = seen }
 end
@@ -94,8 +108,13 @@ end
 
 
 -- What leaves all of a GPU's activity out of a capture.
-local UNRECORDED = "profile with no other client of CUPTI in the program (torch.profiler); trace "
-  .. "forked workers (nsys.trace_fork_before_exec=true); see what the recorder says of GPU clocks"
+local function unrecorded(state)
+  if not state.by_nsys then
+    return "record the GPU's activity, with no other client of its tracing library in the program"
+  end
+  return "profile with no other client of CUPTI in the program (torch.profiler); trace forked "
+    .. "workers (nsys.trace_fork_before_exec=true); see what the recorder says of GPU clocks"
+end
 
 local function launches(state)
   local issued, served = -state.captured_launches, 0
@@ -108,7 +127,7 @@ local function launches(state)
   if issued <= 0 or not state.knows "calls" then return nil end
   if state.ops == 0 then
     return { level = "problem", text = ("GPU activity was not recorded: %s kernel launches, and "
-      .. "no operation of a GPU"):format(text.count(issued)), fix = UNRECORDED }
+      .. "no operation of a GPU"):format(text.count(issued)), fix = unrecorded(state) }
   end
   local lost = (issued - served) / issued
   return { level = level_of(lost, LOST_WARNING, LOST_PROBLEM),
@@ -130,8 +149,8 @@ local function orphans(state)
   return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
       text.count(state.ops)),
-    fix = "they were launched before the capture began, or their calls were "
-      .. "filtered out (nsys.trace=[cuda,nvtx] takes them)" }
+    fix = remedy(state, "they were launched before the capture began, or their calls were "
+      .. "filtered out", "nsys.trace=[cuda,nvtx] takes them") }
 end
 
 
@@ -141,14 +160,16 @@ local function processes(state)
   if not state.knows "calls" then return nil end
   local with, without = {}, {}
   for pid in pairs(state.api_pids) do table.insert(state.gpu_pids[pid] and with or without, pid) end
-  if #with + #without < 2 then return nil end
+  if #with == 0 or #with + #without < 2 then return nil end
   table.sort(without)
   if #without == 0 then
     return { level = "ok", text = ("%d processes, all with GPU work"):format(#with) }
   end
   return { level = "warning", text = ("%d of %d processes that used CUDA have no GPU work: %s")
     :format(#without, #with + #without, table.concat(without, ", ")),
-    fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" }
+    fix = state.by_nsys
+      and "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork"
+      or "trace these processes too" }
 end
 
 
@@ -194,8 +215,11 @@ local function diagnostics(state)
       or "%s says that events might be missing, as it often does; every launch has its work"
     return { level = "ok", text = form:format(state.reader) }
   end
-  return { level = "warning",
-    text = state.reader .. " reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
+  local words = text.truncate(table.concat(said, "; "), 300, "end")
+  if state.by_profiler then -- which reports nothing: llmprof read its file
+    return { level = "warning", text = words, fix = "record it again if that matters to what is asked" }
+  end
+  return { level = "warning", text = state.reader .. " reported: " .. words,
     fix = "capture a shorter range" .. (state.log
       and ("; %s of the run that captured has the rest"):format(state.log) or "") }
 end
@@ -240,7 +264,7 @@ local function open_ranges(state)
   return { level = #said > 0 and "warning" or "ok",
     text = #said > 0 and table.concat(said, "; ")
       or ("0 of %s NVTX ranges were still open at the end"):format(text.count(state.ranges)),
-    fix = "end the capture after the ranges (nsys.capture_range_end=stop)" }
+    fix = remedy(state, "end the capture after the ranges", "nsys.capture_range_end=stop") }
 end
 
 
@@ -338,7 +362,8 @@ local function gather(given)
     overhead = given.overhead, samples = given.samples or {}, complaints = given.complaints or {},
     diagnostics = check(trace:diagnostics()),
     reader = recorder.name or trace:info().reader or "the recorder",
-    log = recorder.log or not recorder.name and layout.nsys.log or nil }
+    log = recorder.log or not recorder.name and layout.nsys.log or nil,
+    by_nsys = not recorder.name, by_profiler = (recorder.name or ""):find "%.profiler$" ~= nil }
   function state.knows(fact)
     local knows, message, code = trace:knows(fact)
     if knows == nil then check(knows, message, code) end

@@ -212,6 +212,15 @@ call 100 102 id=1 cudaLaunchKernel
       check("clocks", "small", { samples = { { throttle = { "gpu_idle" } } } }))
   end)
 
+  it("names no option of nsys where another recorded the timeline", function()
+    local result = judge("broken", { recorder = { name = "torch.profiler" } })
+    assert.equal("poor", result.verdict)
+    for _, one in ipairs(result.checks) do
+      assert.falsy((one.fix or ""):find("nsys", 1, true), one.fix)
+      if one.name == "diagnostics" then assert.equal("Some events were lost", one.text) end
+    end
+  end)
+
   it("passes on what nsys complained of", function()
     local result = judge("small", { complaints = { { message = "its buffer is full" } } })
     assert.equal("fair", result.verdict)
