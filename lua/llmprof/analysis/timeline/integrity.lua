@@ -57,8 +57,18 @@ local function count_calls(by_name, pattern)
 end
 
 
+-- A trace in which graphs are recorded has this many times as many launches into them as kernels.
+local CAPTURED = 2
+
 local function graphs(state)
   local launches = count_calls(state.api_calls, "GraphLaunch")
+  local captured = state.captured_launches
+  if launches == 0 and captured > CAPTURED * state.kinds.kernels then
+    return { level = "problem", text = ("a graph is captured here and never replayed: %s launches "
+      .. "record it, and %s kernels ran"):format(text.count(captured),
+      text.count(state.kinds.kernels)), fix = "record steps that replay the graph; this trace "
+      .. "beside that one names the operators of its kernels" }
+  end
   if launches == 0 or not state.knows "calls" then return nil end
   local served = count_calls(state.served_calls, "GraphLaunch")
   local rows, nodes = state.kinds.graphs, state.graph_kernels

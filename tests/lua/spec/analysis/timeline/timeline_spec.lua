@@ -151,6 +151,22 @@ call 20 22 id=2 cudaLaunchKernel
     assert.match("torch.profiler", made.checks[1].fix)
   end)
 
+  it("says that a graph was captured and never replayed", function()
+    local made = integrity.judge { trace = timeline.of [[
+knows calls
+call 10 12 id=1 pid=1 thread=2 hipStreamBeginCapture
+call 20 22 id=2 pid=1 thread=2 hipLaunchKernel
+call 30 32 id=3 pid=1 thread=2 hipLaunchKernel
+call 40 42 id=4 pid=1 thread=2 hipLaunchKernel
+call 50 52 id=5 pid=1 thread=2 hipStreamEndCapture
+call 60 62 id=6 pid=1 thread=2 hipLaunchKernel
+kernel 70 80 call=6 a
+]] }
+    assert.equal("poor", made.verdict)
+    assert.equal("a graph is captured here and never replayed: 3 launches record it, and 1 "
+      .. "kernels ran", made.checks[1].text)
+  end)
+
   it("tells what ran when the capture began from what was lost", function()
     local function orphans(rows)
       for _, one in ipairs(integrity.judge { trace = timeline.of([[
