@@ -276,6 +276,16 @@ local function instances_of(trace, anchor, generations, wanted)
 end
 
 
+-- Does a DataLoader hand out a batch for each step? Then a step is one of these, and no token.
+local function are_batches(trace, steps)
+  local count = 0
+  for _, group in ipairs(check(trace:frame "ranges"):group { by = { "text" } }) do
+    if (group.text or ""):find "^enumerate%(DataLoader" then count = count + group.count end
+  end
+  return count >= steps
+end
+
+
 -- The stages prefill and decode, as far as they are declared, of a trace that
 -- marks none: { instances, confidence (0..1), anchor (name), named (its name says
 -- that it comes once per token), period_ns (of the last generation), steps,
@@ -288,7 +298,7 @@ function infer.stages(trace, declared)
   local generations = generations_of(anchor)
   local made = made_of(anchor, generations)
   local confidence, steps = confidence_of(anchor, generations, made)
-  if confidence < LEAST_CONFIDENCE then return nil end
+  if confidence < LEAST_CONFIDENCE or are_batches(trace, steps) then return nil end
   local lengths = lists.map(generations[#generations], function(step)
     return step.stop - step.start
   end)

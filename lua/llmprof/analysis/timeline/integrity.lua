@@ -227,7 +227,8 @@ local function diagnostics(state)
   end
   local words = text.truncate(table.concat(said, "; "), 300, "end")
   if state.by_profiler then -- which reports nothing: llmprof read its file
-    return { level = "warning", text = words, fix = "record it again if that matters to what is asked" }
+    return { level = "warning", text = words,
+      fix = "record it again if that matters to what is asked" }
   end
   return { level = "warning", text = state.reader .. " reported: " .. words,
     fix = "capture a shorter range" .. (state.log

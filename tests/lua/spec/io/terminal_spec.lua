@@ -128,9 +128,9 @@ bundle so far: tmp/x
 
   it("ends with a table of the stages", function()
     local results = { stages = { { name = "prefill", wall = { count = 2, mean_ns = 2500000 },
-      gpu_busy_ns = 1e6, idle_share = 0.6, launches = 1234.5, bound = "launch" },
+      gpu_busy_ns = 1e6, idle_share = 0.6, launches = 1234.5, bound = "launch", instances = {} },
       { name = "sam", parent = "prefill", wall = { count = 2, mean_ns = 1000000 },
-        gpu_busy_ns = 4e5, idle_share = 0.6, launches = 10 } }, kernels = {} }
+        gpu_busy_ns = 4e5, idle_share = 0.6, launches = 10, instances = {} } }, kernels = {} }
     assert.equal([[
 
 stage    count  time ms  GPU busy ms  idle %  launches  kernels/token  bound by

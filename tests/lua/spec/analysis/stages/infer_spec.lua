@@ -1,6 +1,7 @@
 local infer = require "llmprof.analysis.stages.infer"
 local own_times = require "llmprof.analysis.latency.own_times"
 local stages = require "llmprof.analysis.stages.find"
+local timeline = require "tests.lua.support.timeline"
 local trace_file = require "llmprof.trace.file"
 
 local DECLARED = { { name = "prefill" }, { name = "decode", step = "decode_step" } }
@@ -81,6 +82,25 @@ describe("llmprof.analysis.stages.infer", function()
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/small/run.sqlite", DECLARED))
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/graphs/node.sqlite", DECLARED))
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/odd/nothing.sqlite", DECLARED))
+  end)
+
+  it("takes no batch of a DataLoader for a token", function()
+    local function of(more)
+      local lines = { "knows allocations" }
+      for step = 0, 9 do
+        for i = 1, 12 do
+          local at = step * 1000000 + i * 50000
+          lines[#lines + 1] = ("kernel %d %d %s"):format(at, at + 40000,
+            i == 12 and "argmax" or "k" .. i)
+        end
+        lines[#lines + 1] = more and ("range %d %d %s"):format(step * 1000000,
+          step * 1000000 + 40000, more) or nil
+      end
+      return infer.stages(timeline.of(table.concat(lines, "\n") .. "\n"), DECLARED)
+    end
+    assert.is_true(of(nil).steps > 7)
+    assert.is_true(of "other".steps > 7)
+    assert.is_nil(of "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
   end)
 
   it("infers no stage that is not declared", function()
