@@ -83,10 +83,17 @@ end
 local function is_text(path) return TEXTS[path:match "%.(%w+)$"] or false end
 
 
--- What is wrong with an export that is shorter than its header says; nil of others.
-local function cut_of(path)
-  local opened <close>, message, code = sqlite.open(path) -- luacheck: ignore 211
-  return code == "truncated" and message or nil
+-- Of these an export of nsys has one.
+local TABLES = { "StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME",
+  "NVTX_EVENTS" }
+
+-- What is wrong with a database that is shorter than its header says, or no export of nsys, a hint
+-- and a kind of error; nil of others.
+local function fault_of(path)
+  local opened <close>, message, code = sqlite.open(path)
+  if code == "truncated" then return message, trace_file.AGAIN, "failed" end
+  if not opened or lists.any(TABLES, function(name) return opened:has(name) end) then return nil end
+  return path .. ": an SQLite file, but no Nsight Systems export", trace.hint(path)
 end
 
 
@@ -112,10 +119,11 @@ function Handed:add(path)
     if self:add_text(path) then return true end
     return nil, message, trace.hint(path)
   end
-  local cut = reader == "nsys" and cut_of(path)
-  if cut then
-    return nil, cut, trace_file.AGAIN, "failed"
-  elseif reader == "ncu" then
+  if reader == "nsys" then
+    local fault, hint, kind = fault_of(path)
+    if fault then return nil, fault, hint, kind end
+  end
+  if reader == "ncu" then
     self:take(layout.counters, path)
   elseif reader == "folded" then
     self.stacks[#self.stacks + 1] = path
