@@ -32,14 +32,12 @@
   X(cuptiSubscribe_v2)                            \
   X(cuptiSetThreadIdType)                         \
   X(cuptiActivityRegisterTimestampCallback)       \
-  X(cuptiGetTimestamp)                            \
   X(cuptiActivitySetAttribute)                    \
   X(cuptiGetDeviceId)                             \
   X(cuptiGetGraphNodeId)                          \
   X(cuptiGetGraphExecId)                          \
   X(cuptiDeviceGetChipName)                       \
   X(cuptiProfilerInitialize)                      \
-  X(cuptiProfilerDeviceSupported)                 \
   X(cuptiProfilerGetCounterAvailability)          \
   X(cuptiProfilerHostInitialize)                  \
   X(cuptiProfilerHostDeinitialize)                \

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/aggregate.h"
 #include "frame/cells.h"
@@ -325,15 +326,9 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
 /* The bin of a value, or `bins` when it is outside. */
 static size_t bin_of(double value, const double *edges, size_t bins) {
   if (!(value >= edges[0] && value <= edges[bins])) return bins;
-  size_t low = 0, high = bins;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (edges[middle] <= value)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  size_t low = 1, high = bins;
+  LLMPROF_BISECT(low, high, at, edges[at] <= value);
+  return low - 1;
 }
 
 bool llmprof_histogram(llmprof_frame *frame, size_t number, const double *edges,

@@ -4,6 +4,7 @@
  */
 #include "frame/classes.h"
 
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/group_by.h"
 #include "frame/times.h"
@@ -175,17 +176,11 @@ static bool sweep_block(sweep *s, size_t place) {
 
 /* The place of the last block that begins before a time, or the first. */
 static size_t block_before(const llmprof_visit *v, int64_t time) {
-  size_t low = 0, high = v->rows / BLOCK;
-  while (low < high) {
-    size_t middle = low + (high - low + 1) / 2, place = middle * BLOCK;
-    bool before = place < v->rows &&
-                  llmprof_cell(v->start, llmprof_visit_row(v, place)) < time;
-    if (before)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low * BLOCK;
+  size_t low = 1, high = (v->rows + BLOCK - 1) / BLOCK;
+  LLMPROF_BISECT(low, high, at,
+                 llmprof_cell(v->start, llmprof_visit_row(v, at * BLOCK)) <
+                     time);
+  return (low - 1) * BLOCK;
 }
 
 void llmprof_classes_within(const llmprof_classes *classes,

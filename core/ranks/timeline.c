@@ -1,6 +1,7 @@
 #include "ranks/timeline.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/interrupt.h"
 #include "frame/sort.h"
 
@@ -53,18 +54,15 @@ void timeline_free(timeline *line) {
   *line = (timeline){0};
 }
 
+static bool is_after(const timeline *line, uint32_t row, int64_t key,
+                     int64_t time) {
+  return line->keys[row] != key ? line->keys[row] > key
+                                : line->starts[row] > time;
+}
+
 size_t timeline_after(const timeline *line, int64_t key, int64_t time) {
   size_t low = 0, high = line->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    uint32_t row = line->rows[middle];
-    bool after = line->keys[row] != key ? line->keys[row] > key
-                                        : line->starts[row] > time;
-    if (after)
-      high = middle;
-    else
-      low = middle + 1;
-  }
+  LLMPROF_BISECT(low, high, at, !is_after(line, line->rows[at], key, time));
   return low;
 }
 

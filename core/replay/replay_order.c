@@ -177,15 +177,9 @@ uint32_t replay_launched_by(const llmprof_replay *r,
 }
 
 const replay_thread *replay_thread_of(const llmprof_replay *r, uint32_t point) {
-  size_t low = 0, high = r->thread_count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (r->threads[middle].first <= point)
-      low = middle;
-    else
-      high = middle;
-  }
-  return r->threads + low;
+  size_t low = 1, high = r->thread_count;
+  LLMPROF_BISECT(low, high, at, r->threads[at].first <= point);
+  return r->threads + low - 1;
 }
 
 uint32_t replay_point_from(const llmprof_replay *r, const replay_thread *thread,

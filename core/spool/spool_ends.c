@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "spool/spool_internal.h"
 
 /* An operation of a stream; sorted in this order, without padding. */
@@ -83,13 +84,7 @@ static bool take_candidate(void *user, const spool_item *item,
 /* The last one of its stream that began before it; NULL: none. */
 static const timed *before(const candidates *c, const timed *op) {
   size_t low = 0, high = c->count;
-  while (low < high) { /* the first that is not before it */
-    size_t middle = low + (high - low) / 2;
-    if (compare(&c->list[middle], op) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  LLMPROF_BISECT(low, high, at, compare(&c->list[at], op) < 0);
   return low && compare_streams(&c->list[low - 1], op) == 0 ? &c->list[low - 1]
                                                             : NULL;
 }

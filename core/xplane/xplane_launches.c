@@ -52,11 +52,15 @@ static bool describe_calls(xplane_trace *t) {
   return true;
 }
 
-static int by_thread_and_start(const void *a, const void *b) {
-  const llmprof_call_row *one = &((const xplane_call *)a)->row;
-  const llmprof_call_row *other = &((const xplane_call *)b)->row;
+static int compare_calls(const llmprof_call_row *one,
+                         const llmprof_call_row *other) {
   if (one->thread != other->thread) return one->thread < other->thread ? -1 : 1;
   return (one->start > other->start) - (one->start < other->start);
+}
+
+static int by_thread_and_start(const void *a, const void *b) {
+  return compare_calls(&((const xplane_call *)a)->row,
+                       &((const xplane_call *)b)->row);
 }
 
 static void sort_calls(xplane_trace *t) {
@@ -194,15 +198,9 @@ static size_t *next_known(const xplane_trace *t) {
 static int64_t program_in(const xplane_trace *t, const size_t *next,
                           const llmprof_range_row *range) {
   size_t low = 0, high = t->call_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    const llmprof_call_row *call = &t->calls[middle].row;
-    if (call->thread < range->thread ||
-        (call->thread == range->thread && call->start < range->start))
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  const llmprof_call_row begin = {.thread = range->thread,
+                                  .start = range->start};
+  LLMPROF_BISECT(low, high, at, compare_calls(&t->calls[at].row, &begin) < 0);
   if (low == t->call_count || next[low] == t->call_count) return LLMPROF_ABSENT;
   const xplane_call *call = &t->calls[next[low]];
   return call->row.thread == range->thread && call->row.end <= range->end
