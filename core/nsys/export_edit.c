@@ -60,15 +60,6 @@ bool llmprof_edit_has(llmprof_edit *edit, const char *schema, const char *table,
   return rc == SQLITE_OK;
 }
 
-void llmprof_edit_quote(llmprof_buffer *sql, const char *name) {
-  llmprof_buffer_putc(sql, '"');
-  for (; *name; name++) {
-    if (*name == '"') llmprof_buffer_putc(sql, '"');
-    llmprof_buffer_putc(sql, *name);
-  }
-  llmprof_buffer_putc(sql, '"');
-}
-
 static bool matches(const char *pattern, const char *name) {
   size_t size = strlen(pattern);
   if (size && pattern[size - 1] == '*')
@@ -135,10 +126,14 @@ static bool open_making(llmprof_edit *edit, const char *path) {
                                 "PRAGMA secure_delete = ON");
 }
 
-bool llmprof_edit_attach(llmprof_edit *edit, const char *path) {
-  llmprof_sqlite *probe = llmprof_sqlite_open(path, edit->err);
-  if (!probe) return false; /* ATTACH would make an empty file */
+static bool is_database(const char *path, llmprof_error *err) {
+  llmprof_sqlite *probe = llmprof_sqlite_open(path, err);
   llmprof_sqlite_close(probe);
+  return probe != NULL;
+}
+
+bool llmprof_edit_attach(llmprof_edit *edit, const char *path) {
+  if (!is_database(path, edit->err)) return false; /* it would be made */
   llmprof_buffer uri = {0};
   llmprof_sqlite_put_uri(&uri, path);
   sqlite3_stmt *attach = NULL;
@@ -211,64 +206,30 @@ static bool finish_making(const char *from, const char *path, const char *to,
          llmprof_fs_rename(path, to, err);
 }
 
-/* How a file to be made of `from` begins. */
-typedef enum start_kind {
-  AS_A_COPY,
-  BESIDE_THE_EXPORT, /* empty, the export attached */
-  EMPTY,
-} start_kind;
-
-static bool is_database(const char *path, llmprof_error *err) {
-  llmprof_sqlite *probe = llmprof_sqlite_open(path, err);
-  llmprof_sqlite_close(probe);
-  return probe != NULL;
-}
-
 static bool begin_file(const char *from, const making *m, llmprof_edit *edit,
-                       start_kind kind) {
-  if (kind == AS_A_COPY && !(llmprof_fs_copy(from, m->path.bytes, edit->err) &&
-                             give_mode(from, m->path.bytes, edit->err)))
+                       llmprof_edit_start start) {
+  if (start == LLMPROF_EDIT_COPY &&
+      !(llmprof_fs_copy(from, m->path.bytes, edit->err) &&
+        give_mode(from, m->path.bytes, edit->err)))
     return false;
   return open_making(edit, m->path.bytes) &&
-         (kind != BESIDE_THE_EXPORT || llmprof_edit_attach(edit, from));
+         (start != LLMPROF_EDIT_BESIDE || llmprof_edit_attach(edit, from));
 }
 
-/* Of a file to be made of `from`: begin it, change it, put it at `to`. */
-static bool make(const char *from, const char *to, llmprof_edit *edit,
-                 start_kind kind, llmprof_edit_function change, void *user) {
-  llmprof_error *err = edit->err;
-  making m = {0};
-  bool ok = check_target(from, to, err) &&
-            (kind == EMPTY || is_database(from, err)) &&
-            begin_making(&m, to, err) && begin_file(from, &m, edit, kind) &&
-            change(edit, user);
-  sqlite3_close(edit->db);
-  if (edit->nomem) ok = llmprof_fail_nomem(err);
-  ok = ok && finish_making(from, m.path.bytes, to, err);
-  end_making(&m);
-  return ok;
-}
-
-bool llmprof_edit_copy(const char *from, const char *to, const char *action,
+bool llmprof_edit_make(llmprof_edit_start start, const char *from,
+                       const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err) {
   llmprof_edit edit = {
       .name = from, .target = to, .action = action, .err = err};
-  return make(from, to, &edit, AS_A_COPY, change, user);
-}
-
-bool llmprof_edit_anew(const char *from, const char *to, const char *action,
-                       llmprof_edit_function fill, void *user,
-                       llmprof_error *err) {
-  llmprof_edit edit = {
-      .name = from, .target = to, .action = action, .err = err};
-  return make(from, to, &edit, BESIDE_THE_EXPORT, fill, user);
-}
-
-bool llmprof_edit_new(const char *from, const char *to, const char *action,
-                      llmprof_edit_function fill, void *user,
-                      llmprof_error *err) {
-  llmprof_edit edit = {
-      .name = from, .target = to, .action = action, .err = err};
-  return make(from, to, &edit, EMPTY, fill, user);
+  making m = {0};
+  bool ok = check_target(from, to, err) &&
+            (start == LLMPROF_EDIT_NEW || is_database(from, err)) &&
+            begin_making(&m, to, err) && begin_file(from, &m, &edit, start) &&
+            change(&edit, user);
+  sqlite3_close(edit.db);
+  if (edit.nomem) ok = llmprof_fail_nomem(err);
+  ok = ok && finish_making(from, m.path.bytes, to, err);
+  end_making(&m);
+  return ok;
 }

@@ -23,23 +23,20 @@ typedef struct llmprof_edit {
 /* Change the copy; false when that failed, with edit->err filled. */
 typedef bool (*llmprof_edit_function)(llmprof_edit *edit, void *user);
 
-/* Copy `from`, change the copy, and put it at `to`, whole or not at all;
- * DENIED when `to` is `from`. */
-bool llmprof_edit_copy(const char *from, const char *to, const char *action,
+/* How a file to be made of `from` begins. */
+typedef enum llmprof_edit_start {
+  LLMPROF_EDIT_COPY,   /* as a copy of it */
+  LLMPROF_EDIT_BESIDE, /* empty, with the export attached as "more" */
+  LLMPROF_EDIT_NEW,    /* empty: `from`, which may be a file of any kind or no
+                          file, is only what it tells of */
+} llmprof_edit_start;
+
+/* Begin a file, change it, and put it at `to`, whole or not at all; DENIED when
+ * `to` is `from`. */
+bool llmprof_edit_make(llmprof_edit_start start, const char *from,
+                       const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err);
-
-/* The same with a new file, to be filled from the export, which is attached as
- * "more" and only read. */
-bool llmprof_edit_anew(const char *from, const char *to, const char *action,
-                       llmprof_edit_function fill, void *user,
-                       llmprof_error *err);
-
-/* The same with a new file that is filled from elsewhere: `from` is only what
- * it tells of, which may be a file of any kind, or no file. */
-bool llmprof_edit_new(const char *from, const char *to, const char *action,
-                      llmprof_edit_function fill, void *user,
-                      llmprof_error *err);
 
 /* Attach another export as "more", only to be read. */
 bool llmprof_edit_attach(llmprof_edit *edit, const char *path);
@@ -59,9 +56,6 @@ bool llmprof_edit_run_built(llmprof_edit *edit, llmprof_buffer *sql);
  * "main" or the name of an attached file. */
 bool llmprof_edit_has(llmprof_edit *edit, const char *schema, const char *table,
                       const char *column);
-
-/* An identifier in SQL. */
-void llmprof_edit_quote(llmprof_buffer *sql, const char *name);
 
 /* Is the name one of the patterns; a trailing * stands for any ending. */
 bool llmprof_edit_matches(const char *const *patterns, size_t count,

@@ -9,6 +9,7 @@
 
 #include "llmprof/error.h"
 #include "nsys/nsys_samples.h"
+#include "sqlite/sqlite_file.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -134,12 +135,12 @@ static bool is_string_column(const char *name) {
 static void add_value(columns *c, const char *name) {
   if (is_string_column(name)) {
     llmprof_buffer_puts(&c->values, "(SELECT now FROM moved WHERE id = t.");
-    llmprof_edit_quote(&c->values, name);
+    llmprof_sqlite_put_name(&c->values, name);
     llmprof_buffer_putc(&c->values, ')');
     return;
   }
   llmprof_buffer_puts(&c->values, "t.");
-  llmprof_edit_quote(&c->values, name);
+  llmprof_sqlite_put_name(&c->values, name);
   if (llmprof_edit_matches(time_columns, COUNT(time_columns), name))
     llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->by.time);
   if (strcmp(name, "id") == 0 &&
@@ -158,21 +159,21 @@ static bool add_column(llmprof_edit *edit, const char *name, void *user) {
     llmprof_buffer_putc(&c->names, ',');
     llmprof_buffer_putc(&c->values, ',');
   }
-  llmprof_edit_quote(&c->names, name);
+  llmprof_sqlite_put_name(&c->names, name);
   add_value(c, name);
   return true;
 }
 
 static void add_insert(llmprof_buffer *sql, const columns *c, bool only_new) {
   llmprof_buffer_puts(sql, "INSERT INTO main.");
-  llmprof_edit_quote(sql, c->table);
+  llmprof_sqlite_put_name(sql, c->table);
   llmprof_buffer_printf(sql, "(%s) SELECT %s FROM more.", c->names.bytes,
                         c->values.bytes);
-  llmprof_edit_quote(sql, c->table);
+  llmprof_sqlite_put_name(sql, c->table);
   llmprof_buffer_puts(sql, " AS t");
   if (only_new) {
     llmprof_buffer_printf(sql, " EXCEPT SELECT %s FROM main.", c->names.bytes);
-    llmprof_edit_quote(sql, c->table);
+    llmprof_sqlite_put_name(sql, c->table);
   }
 }
 
@@ -181,9 +182,9 @@ static bool make_table(llmprof_edit *edit, const char *table) {
   if (llmprof_edit_has(edit, "main", table, NULL)) return true;
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "CREATE TABLE main.");
-  llmprof_edit_quote(&sql, table);
+  llmprof_sqlite_put_name(&sql, table);
   llmprof_buffer_puts(&sql, " AS SELECT * FROM more.");
-  llmprof_edit_quote(&sql, table);
+  llmprof_sqlite_put_name(&sql, table);
   llmprof_buffer_puts(&sql, " WHERE 0");
   return llmprof_edit_run_built(edit, &sql);
 }
@@ -251,5 +252,6 @@ static bool append_files(llmprof_edit *edit, void *user) {
 bool llmprof_trace_merge(const char *const *from, size_t count, const char *to,
                          llmprof_error *err) {
   inputs all = {from, count};
-  return llmprof_edit_copy(from[0], to, "merged", append_files, &all, err);
+  return llmprof_edit_make(LLMPROF_EDIT_COPY, from[0], to, "merged",
+                           append_files, &all, err);
 }

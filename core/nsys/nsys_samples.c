@@ -52,7 +52,6 @@ typedef struct loader {
   size_t count, cap;
   bool sorted;           /* so far */
   int64_t last[SOURCES]; /* end of the sample before; ABSENT: none */
-  llmprof_error why;
 } loader;
 
 /* ---- names ---- */
@@ -149,13 +148,13 @@ static bool take_row(void *user, const llmprof_scan *scan,
 }
 
 /* The first of a GPU began nobody knows when. */
-static bool add_sample(loader *l, llmprof_sample_row *row) {
+static bool add_sample(loader *l, llmprof_sample_row *row, llmprof_error *err) {
   row->start = l->last[row->device];
   l->last[row->device] = row->end;
   if (row->start == LLMPROF_ABSENT || row->start >= row->end) return true;
   for (int i = 0; i < LLMPROF_SAMPLED; i++) {
     if (isfinite(row->values[i]))
-      return llmprof_builder_add_sample(l->builder, row, &l->why);
+      return llmprof_builder_add_sample(l->builder, row, err);
   }
   return true;
 }
@@ -175,12 +174,12 @@ static size_t gather(const loader *l, size_t from, llmprof_sample_row *row) {
 }
 
 /* The order of rows is not promised. */
-static bool add_samples(loader *l) {
+static bool add_samples(loader *l, llmprof_error *err) {
   if (!l->sorted) qsort(l->readings, l->count, sizeof *l->readings, by_time);
   for (size_t i = 0; i < l->count;) {
     llmprof_sample_row row;
     i = gather(l, i, &row);
-    if (!add_sample(l, &row)) return false;
+    if (!add_sample(l, &row, err)) return false;
   }
   return true;
 }
@@ -213,8 +212,7 @@ static bool load(nsys_export *export, loader *l, llmprof_error *err) {
             (view ||
              llmprof_scan_each(export->db, &rows, take_value, l, &has, err)) &&
             llmprof_scan_each(export->db, &own, take_row, l, &has_own, err) &&
-            (add_samples(l) || llmprof_fail_nomem(err));
-  if (l->why.code && err) *err = l->why;
+            add_samples(l, err);
   if (ok && (has || has_own))
     llmprof_builder_recorded(l->builder, LLMPROF_TABLE_SAMPLES);
   return ok;

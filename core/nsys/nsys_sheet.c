@@ -4,13 +4,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sqlite/sqlite_file.h"
+
 /* ---- a table ---- */
 
 static bool create_table(nsys_writer *writer, const char *table,
                          const char *const *columns, size_t count) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "CREATE TABLE ");
-  llmprof_edit_quote(&sql, table);
+  llmprof_sqlite_put_name(&sql, table);
   for (size_t i = 0; i < count; i++)
     llmprof_buffer_printf(&sql, "%s%s", i ? ", " : " (", columns[i]);
   llmprof_buffer_putc(&sql, ')');
@@ -20,7 +22,7 @@ static bool create_table(nsys_writer *writer, const char *table,
 static bool prepare_insert(nsys_sheet *sheet, const char *table, size_t count) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "INSERT INTO ");
-  llmprof_edit_quote(&sql, table);
+  llmprof_sqlite_put_name(&sql, table);
   for (size_t i = 0; i < count; i++)
     llmprof_buffer_puts(&sql, i ? ",?" : " VALUES (?");
   llmprof_buffer_putc(&sql, ')');
@@ -69,6 +71,10 @@ void nsys_put_integer(nsys_sheet *sheet, int64_t value) {
 
 void nsys_put_null(nsys_sheet *sheet) {
   nsys_put_integer(sheet, LLMPROF_ABSENT);
+}
+
+void nsys_put_nulls(nsys_sheet *sheet, int count) {
+  while (count--) nsys_put_null(sheet);
 }
 
 void nsys_put_u32(nsys_sheet *sheet, uint32_t value) {

@@ -57,9 +57,10 @@ bool llmprof_nsys_write(llmprof_trace *trace, const char *to,
                    .strings = llmprof_trace_strings(trace)};
   w.stacks = llmprof_trace_knows(trace, LLMPROF_KNOWS_LINES, NULL) == 1;
   w.referred = llmprof_zalloc(llmprof_strings_count(w.strings) + 1, 1);
-  bool ok = w.referred ? llmprof_edit_new(llmprof_trace_path(trace), to,
-                                          "written", fill, &w, err)
-                       : llmprof_fail_nomem(err);
+  bool ok = w.referred
+                ? llmprof_edit_make(LLMPROF_EDIT_NEW, llmprof_trace_path(trace),
+                                    to, "written", fill, &w, err)
+                : llmprof_fail_nomem(err);
   llmprof_free(w.referred);
   if (ok && written) *written = w.counts;
   return ok;

@@ -97,10 +97,6 @@ typedef struct kernel_source {
   bool nodes;
 } kernel_source;
 
-static void put_nulls(nsys_sheet *sheet, int count) {
-  while (count--) nsys_put_null(sheet);
-}
-
 static bool put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                        void *user) {
   const kernel_source *from = user;
@@ -191,7 +187,7 @@ static bool put_copy(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
   nsys_put_integer(sheet, llmprof_values_get(ops->bytes, row));
   nsys_put_integer(sheet,
                    number_copy(names, kind, llmprof_id_at(ops->name, row)));
-  put_nulls(sheet, 9);
+  nsys_put_nulls(sheet, 9);
   if (!names->memories) return true;
   nsys_put_integer(sheet, kind == LLMPROF_COPY_HOST_TO_DEVICE ? memory
                                                               : LLMPROF_ABSENT);
@@ -256,7 +252,7 @@ static bool put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
   (void)user;
   nsys_put_null(sheet);
   nsys_put_integer(sheet, llmprof_values_get(ops->bytes, row));
-  put_nulls(sheet, 2);
+  nsys_put_nulls(sheet, 2);
   return true;
 }
 
@@ -269,7 +265,7 @@ static const char *const graph_columns[] = {
 static bool put_graph(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                       void *user) {
   (void)ops, (void)row, (void)user;
-  put_nulls(sheet, 2);
+  nsys_put_nulls(sheet, 2);
   return true;
 }
 

@@ -104,24 +104,20 @@ static void look_through(range_source *from) {
   }
 }
 
-static void put_nulls(nsys_sheet *sheet, int count) {
-  while (count--) nsys_put_null(sheet);
-}
-
 /* The row that names a domain or category. */
 static bool put_scope(nsys_sheet *sheet, const range_source *from,
                       const scope *of) {
   bool is_domain = of->category == LLMPROF_NO_STRING;
-  put_nulls(sheet, 2); /* when it was named is not kept */
+  nsys_put_nulls(sheet, 2); /* when it was named is not kept */
   nsys_put_integer(sheet, is_domain ? EVENT_DOMAIN : EVENT_CATEGORY);
   nsys_put_null(sheet);
   nsys_put_integer(sheet, category_number(from, of));
   nsys_put_null(sheet);
   nsys_put_text(sheet, is_domain ? of->domain : of->category);
   nsys_put_process(sheet, of->process);
-  put_nulls(sheet, 2);
+  nsys_put_nulls(sheet, 2);
   nsys_put_integer(sheet, domain_number(from, of));
-  put_nulls(sheet, 7 + (from->payloads ? PAYLOAD_COLUMNS : 0));
+  nsys_put_nulls(sheet, 7 + (from->payloads ? PAYLOAD_COLUMNS : 0));
   return nsys_sheet_end_row(sheet);
 }
 
@@ -218,7 +214,7 @@ static bool put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
   nsys_put_null(sheet);
   nsys_put_integer(sheet, domain_number(from, &domain));
   nsys_put_real(sheet, llmprof_real_of(r->payload_float, row));
-  put_nulls(sheet, 5);
+  nsys_put_nulls(sheet, 5);
   put_blob(sheet, llmprof_values_get(r->communicator, row),
            llmprof_values_get(r->message, row));
   if (from->payloads) {

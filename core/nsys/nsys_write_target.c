@@ -218,7 +218,7 @@ static bool write_diagnostics(nsys_writer *w) {
   bool ok =
       nsys_sheet_open(&sheet, w, "DIAGNOSTIC_EVENT", columns, COUNT(columns));
   for (size_t i = 0; ok && i < count; i++) {
-    for (int n = 0; n < 3; n++) nsys_put_null(&sheet);
+    nsys_put_nulls(&sheet, 3);
     nsys_put_integer(&sheet, (int64_t)all[i].severity + 1);
     nsys_put_text(&sheet, all[i].text);
     nsys_put_null(&sheet);

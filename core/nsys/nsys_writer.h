@@ -38,6 +38,7 @@ void nsys_sheet_close(nsys_sheet *sheet); /* after a failed open, too */
 
 /* Texts must live until the row ends. */
 void nsys_put_null(nsys_sheet *sheet);
+void nsys_put_nulls(nsys_sheet *sheet, int count);
 void nsys_put_integer(nsys_sheet *sheet, int64_t value); /* ABSENT: NULL */
 void nsys_put_u32(nsys_sheet *sheet, uint32_t value);    /* NONE: NULL */
 void nsys_put_real(nsys_sheet *sheet, double value);     /* NaN: NULL */

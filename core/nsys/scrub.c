@@ -10,6 +10,7 @@
 
 #include "nsys/nsys_samples.h"
 #include "nsys/scrub_rules.h"
+#include "sqlite/sqlite_file.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -186,25 +187,25 @@ static void add_changed(table_copy *t, const char *sql, const char *column) {
     llmprof_buffer *out = pass ? &t->altered : &t->values;
     if (pass) add_or(out);
     llmprof_buffer_add(out, sql, (size_t)(at - sql));
-    llmprof_edit_quote(out, column);
+    llmprof_sqlite_put_name(out, column);
     llmprof_buffer_puts(out, at + 2);
   }
   llmprof_buffer_puts(&t->altered, " <> ");
-  llmprof_edit_quote(&t->altered, column);
+  llmprof_sqlite_put_name(&t->altered, column);
 }
 
 /* The column, but "" for a text or a blob. */
 static void add_blanked(table_copy *t, const char *column) {
   llmprof_buffer_puts(&t->values, "CASE WHEN typeof(");
-  llmprof_edit_quote(&t->values, column);
+  llmprof_sqlite_put_name(&t->values, column);
   llmprof_buffer_puts(&t->values, ") IN ('text', 'blob') THEN '' ELSE ");
-  llmprof_edit_quote(&t->values, column);
+  llmprof_sqlite_put_name(&t->values, column);
   llmprof_buffer_puts(&t->values, " END");
   add_or(&t->altered);
   llmprof_buffer_puts(&t->altered, "(typeof(");
-  llmprof_edit_quote(&t->altered, column);
+  llmprof_sqlite_put_name(&t->altered, column);
   llmprof_buffer_puts(&t->altered, ") IN ('text', 'blob') AND ");
-  llmprof_edit_quote(&t->altered, column);
+  llmprof_sqlite_put_name(&t->altered, column);
   llmprof_buffer_puts(&t->altered, " <> '')");
 }
 
@@ -214,16 +215,16 @@ static void add_column(table_copy *t, const char *column, const char *declared,
                        bool is_key) {
   const char *change = change_of(t->name, column), *type = type_of(declared);
   add_comma(&t->declared);
-  llmprof_edit_quote(&t->declared, column);
+  llmprof_sqlite_put_name(&t->declared, column);
   llmprof_buffer_printf(&t->declared, " %s%s", type,
                         is_key ? " PRIMARY KEY" : "");
   add_comma(&t->names);
-  llmprof_edit_quote(&t->names, column);
+  llmprof_sqlite_put_name(&t->names, column);
   add_comma(&t->values);
   if (change)
     add_changed(t, change, column);
   else if (*type == 'I' || *type == 'R' || keeps_text(t->name, column))
-    llmprof_edit_quote(&t->values, column);
+    llmprof_sqlite_put_name(&t->values, column);
   else
     add_blanked(t, column);
 }
@@ -269,7 +270,7 @@ static const char *condition_of(scrubber *s, const char *table) {
 static bool make_table(table_copy *t) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "CREATE TABLE main.");
-  llmprof_edit_quote(&sql, t->name);
+  llmprof_sqlite_put_name(&sql, t->name);
   llmprof_buffer_printf(&sql, "(%s)", t->declared.bytes);
   return llmprof_edit_run_built(t->scrubber->edit, &sql);
 }
@@ -277,10 +278,10 @@ static bool make_table(table_copy *t) {
 static bool fill_table(table_copy *t, const char *condition) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "INSERT INTO main.");
-  llmprof_edit_quote(&sql, t->name);
+  llmprof_sqlite_put_name(&sql, t->name);
   llmprof_buffer_printf(&sql, "(%s) SELECT %s FROM more.", t->names.bytes,
                         t->values.bytes);
-  llmprof_edit_quote(&sql, t->name);
+  llmprof_sqlite_put_name(&sql, t->name);
   if (condition) llmprof_buffer_printf(&sql, " WHERE %s", condition);
   return llmprof_edit_run_built(t->scrubber->edit, &sql);
 }
@@ -289,7 +290,7 @@ static bool fill_table(table_copy *t, const char *condition) {
 static bool count_rows(table_copy *t, const char *condition) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "SELECT count(*) FROM more.");
-  llmprof_edit_quote(&sql, t->name);
+  llmprof_sqlite_put_name(&sql, t->name);
   llmprof_buffer_printf(&sql, " WHERE NOT ifnull(%s, 0) OR ifnull(%s, 0)",
                         condition ? condition : "1",
                         t->altered.size ? t->altered.bytes : "0");
@@ -414,7 +415,7 @@ static bool add_references(scrubber *s, llmprof_buffer *sql, const char *except,
           !has_column(s, table, *column))
         continue;
       llmprof_buffer_printf(sql, " UNION SELECT %s FROM main.", *column);
-      llmprof_edit_quote(sql, table);
+      llmprof_sqlite_put_name(sql, table);
       llmprof_buffer_printf(sql, " WHERE %s NOT NULL", *column);
     }
     rc = SQLITE_OK;
@@ -499,7 +500,8 @@ static bool scrub(llmprof_edit *edit, void *user) {
 bool llmprof_trace_scrub(const char *from, const char *to,
                          llmprof_scrub_report *report, llmprof_error *err) {
   llmprof_scrub_report counted = {0};
-  bool ok = llmprof_edit_anew(from, to, "scrubbed", scrub, &counted, err);
+  bool ok = llmprof_edit_make(LLMPROF_EDIT_BESIDE, from, to, "scrubbed", scrub,
+                              &counted, err);
   if (ok && report) *report = counted;
   return ok;
 }

@@ -4,21 +4,12 @@
 #include "base/buffer.h"
 #include "llmprof/alloc.h"
 #include "sqlite/scan_internal.h"
+#include "sqlite/sqlite_file.h"
 
 struct llmprof_scan_sql {
   llmprof_query *query;
   int ints;
 };
-
-/* The name is one of ours or was found in the schema: quoting is enough. */
-static void add_quoted(llmprof_buffer *sql, const char *name) {
-  llmprof_buffer_putc(sql, '"');
-  for (; *name; name++) {
-    if (*name == '"') llmprof_buffer_putc(sql, '"');
-    llmprof_buffer_putc(sql, *name);
-  }
-  llmprof_buffer_putc(sql, '"');
-}
 
 static llmprof_query *prepare(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                               const llmprof_scan_table *table,
@@ -30,10 +21,10 @@ static llmprof_query *prepare(llmprof_sqlite *db, const llmprof_scan_spec *spec,
     if (table->place[i] == LLMPROF_COLUMN_LACKING)
       llmprof_buffer_puts(&sql, "NULL");
     else
-      add_quoted(&sql, spec->columns[i]);
+      llmprof_sqlite_put_name(&sql, spec->columns[i]);
   }
   llmprof_buffer_puts(&sql, " FROM ");
-  add_quoted(&sql, spec->table);
+  llmprof_sqlite_put_name(&sql, spec->table);
   /* or an index that has all the columns would give its own order */
   llmprof_buffer_puts(&sql, " NOT INDEXED");
   llmprof_query *query = sql.failed ? (llmprof_fail_nomem(err), NULL)

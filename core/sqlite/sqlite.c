@@ -131,26 +131,33 @@ void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path) {
   llmprof_buffer_puts(uri, "?mode=ro&immutable=1");
 }
 
+void llmprof_sqlite_put_name(llmprof_buffer *sql, const char *name) {
+  llmprof_buffer_putc(sql, '"');
+  for (; *name; name++) {
+    if (*name == '"') llmprof_buffer_putc(sql, '"');
+    llmprof_buffer_putc(sql, *name);
+  }
+  llmprof_buffer_putc(sql, '"');
+}
+
 static bool fail_sqlite(llmprof_error *err, const char *path, sqlite3 *handle,
                         int rc) {
+  const char *why = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc);
   switch (rc & 0xff) {
   case SQLITE_NOMEM:
     return llmprof_fail_nomem(err);
   case SQLITE_NOTADB:
     return fail_not_database(path, err);
   case SQLITE_CORRUPT:
-    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: corrupt (%s)", path,
-                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
+    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: corrupt (%s)", path, why);
   case SQLITE_INTERRUPT:
     return llmprof_interrupted()
                ? llmprof_fail(err, LLMPROF_INTERRUPTED, "%s: interrupted", path)
                : llmprof_fail_bound(err, path, LLMPROF_BOUND_SECONDS);
   case SQLITE_ERROR:
-    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: %s", path,
-                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
+    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: %s", path, why);
   default:
-    return llmprof_fail(err, LLMPROF_IO, "%s: %s", path,
-                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
+    return llmprof_fail(err, LLMPROF_IO, "%s: %s", path, why);
   }
 }
 

@@ -17,6 +17,9 @@ const char *llmprof_sqlite_vfs(void);
 /* Append the URI that opens a file only for reading, as it lies there. */
 void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path);
 
+/* Append a name as SQL has it, in quotes. */
+void llmprof_sqlite_put_name(llmprof_buffer *sql, const char *name);
+
 /* The one query that the database prepares once, keeps and frees; `sql` is
  * always the same. Ready to be bound and stepped. */
 llmprof_query *llmprof_sqlite_keep_query(llmprof_sqlite *db, const char *sql,

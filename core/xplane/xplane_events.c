@@ -1,6 +1,5 @@
 /* One plane: the names of its events and stats first, which stand behind its
  * lines, then these. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -369,25 +368,12 @@ static llmprof_code keep_call(xplane_trace *t, const xplane_line *line,
 /* What the program marked as a step is in no domain, all else in XLA's. */
 static llmprof_code keep_range(xplane_trace *t, const xplane_line *line,
                                const xplane_event *event) {
-  if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
-                    sizeof *t->ranges))
-    return LLMPROF_NOMEM;
+  llmprof_range_row *range =
+      xplane_add_range(t, event->start, event->end, line->thread);
+  if (!range) return LLMPROF_NOMEM;
   note_start(t, event->start);
-  int64_t number = event->stats.numbers[STAT_STEP];
-  llmprof_range_row *range = &t->ranges[t->range_count++];
-  *range = (llmprof_range_row){
-      .start = event->start,
-      .end = event->end,
-      .thread = line->thread,
-      .end_thread = LLMPROF_NONE,
-      .domain = number == LLMPROF_ABSENT ? t->domain : LLMPROF_NO_STRING,
-      .category = LLMPROF_NO_STRING,
-      .payload = number,
-      .payload_float = NAN,
-      .communicator = LLMPROF_ABSENT,
-      .message = LLMPROF_ABSENT,
-      .style = LLMPROF_PUSH_POP,
-  };
+  range->payload = event->stats.numbers[STAT_STEP];
+  if (range->payload != LLMPROF_ABSENT) range->domain = LLMPROF_NO_STRING;
   return intern(t, event->name, &range->text) ? LLMPROF_OK : LLMPROF_NOMEM;
 }
 

@@ -106,6 +106,10 @@ typedef struct xplane_trace {
  * what comes before is kept. */
 llmprof_code xplane_read_plane(xplane_trace *t, protobuf_message all);
 
+/* A range of XLA's domain without a name; NULL when out of memory. */
+llmprof_range_row *xplane_add_range(xplane_trace *t, int64_t start, int64_t end,
+                                    uint32_t thread);
+
 /* Name executions of modules by their programs and, around each launch, the
  * operation that it is of, as XLA's NVTX does; false when out of memory. */
 bool xplane_name_launches(xplane_trace *t);

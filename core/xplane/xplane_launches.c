@@ -239,6 +239,27 @@ static bool name_modules(xplane_trace *t) {
   return ok;
 }
 
+llmprof_range_row *xplane_add_range(xplane_trace *t, int64_t start, int64_t end,
+                                    uint32_t thread) {
+  if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
+                    sizeof *t->ranges))
+    return NULL;
+  llmprof_range_row *range = &t->ranges[t->range_count++];
+  *range = (llmprof_range_row){.start = start,
+                               .end = end,
+                               .thread = thread,
+                               .end_thread = LLMPROF_NONE,
+                               .text = LLMPROF_NO_STRING,
+                               .domain = t->domain,
+                               .category = LLMPROF_NO_STRING,
+                               .payload = LLMPROF_ABSENT,
+                               .payload_float = NAN,
+                               .communicator = LLMPROF_ABSENT,
+                               .message = LLMPROF_ABSENT,
+                               .style = LLMPROF_PUSH_POP};
+  return range;
+}
+
 /* Around the launch of an operation of a program what it is, as XLA's NVTX has
  * it. */
 static bool add_thunk(xplane_trace *t, const xplane_call *call) {
@@ -247,21 +268,9 @@ static bool add_thunk(xplane_trace *t, const xplane_call *call) {
   const char *bytes = llmprof_strings_get(llmprof_builder_strings(t->builder),
                                           call->hlo_op, &size);
   if (call->hlo_op == LLMPROF_NO_STRING || !bytes || !size) return true;
-  if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
-                    sizeof *t->ranges))
-    return false;
-  llmprof_range_row *range = &t->ranges[t->range_count++];
-  *range = (llmprof_range_row){.start = call->row.start,
-                               .end = call->row.end,
-                               .thread = call->row.thread,
-                               .end_thread = LLMPROF_NONE,
-                               .domain = t->domain,
-                               .category = LLMPROF_NO_STRING,
-                               .payload = LLMPROF_ABSENT,
-                               .payload_float = NAN,
-                               .communicator = LLMPROF_ABSENT,
-                               .message = LLMPROF_ABSENT,
-                               .style = LLMPROF_PUSH_POP};
+  llmprof_range_row *range =
+      xplane_add_range(t, call->row.start, call->row.end, call->row.thread);
+  if (!range) return false;
   llmprof_buffer_puts(&text, "Thunk:#hlo_op=");
   llmprof_buffer_add(&text, bytes, size);
   llmprof_buffer_putc(&text, '#');
