@@ -202,3 +202,19 @@ bool llmprof_sort_rows_u32(uint32_t *rows, size_t count, const uint32_t *keys) {
 bool llmprof_sort_rows_i64(uint32_t *rows, size_t count, const int64_t *keys) {
   return sort_rows(rows, count, (row_keys){.i64 = keys});
 }
+
+uint32_t *llmprof_order_rows(size_t count, int keys, llmprof_row_key *key,
+                             const void *of) {
+  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
+  int64_t *values = llmprof_alloc(count, sizeof *values);
+  bool ok = rows && values;
+  for (size_t i = 0; ok && i < count; i++) rows[i] = (uint32_t)i;
+  for (int which = 0; ok && which < keys; which++) {
+    for (size_t i = 0; i < count; i++) values[i] = key(of, i, which);
+    ok = llmprof_sort_rows_i64(rows, count, values);
+  }
+  llmprof_free(values);
+  if (ok) return rows;
+  llmprof_free(rows);
+  return NULL;
+}

@@ -13,6 +13,12 @@
 bool llmprof_sort_rows_u32(uint32_t *rows, size_t count, const uint32_t *keys);
 bool llmprof_sort_rows_i64(uint32_t *rows, size_t count, const int64_t *keys);
 
+/* Row numbers below `count` by several keys, the last one above the others;
+ * `which` of them `key` is to give. The caller frees; NULL for false. */
+typedef int64_t llmprof_row_key(const void *of, size_t row, int which);
+uint32_t *llmprof_order_rows(size_t count, int keys, llmprof_row_key *key,
+                             const void *of);
+
 /* Sort values, ascending. `scratch` has room for count values; for fewer than
  * 48 it may be NULL. */
 void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch);

@@ -4,6 +4,7 @@
 #include "ranks/clock_fit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
@@ -158,27 +159,23 @@ static void pair_up(points *p, const series *a, const series *b,
   }
 }
 
+static int64_t time_of(const void *times, size_t i, int which) {
+  (void)which;
+  return (int64_t)((const double *)times)[i];
+}
+
 /* Pairs come by key: a guess from the first and the last third wants them by
  * time. */
 static bool sort_points(points *p) {
-  uint32_t *order = llmprof_alloc(p->count, sizeof *order);
-  int64_t *times = llmprof_alloc(p->count, sizeof *times);
+  uint32_t *order = llmprof_order_rows(p->count, 1, time_of, p->time);
   double *moved = llmprof_alloc(p->count, sizeof *moved);
-  bool ok = order && times && moved;
-  for (size_t i = 0; ok && i < p->count; i++) {
-    order[i] = (uint32_t)i;
-    times[i] = (int64_t)p->time[i];
+  bool ok = order && moved;
+  double *const lists[] = {p->difference, p->time};
+  for (size_t k = 0; ok && k < 2; k++) {
+    for (size_t i = 0; i < p->count; i++) moved[i] = lists[k][order[i]];
+    memcpy(lists[k], moved, p->count * sizeof *moved);
   }
-  ok = ok && llmprof_sort_rows_i64(order, p->count, times);
-  for (size_t i = 0; ok && i < p->count; i++)
-    moved[i] = p->difference[order[i]];
-  for (size_t i = 0; ok && i < p->count; i++) {
-    p->difference[i] = moved[i];
-    moved[i] = p->time[order[i]];
-  }
-  for (size_t i = 0; ok && i < p->count; i++) p->time[i] = moved[i];
   llmprof_free(order);
-  llmprof_free(times);
   llmprof_free(moved);
   return ok;
 }

@@ -7,36 +7,20 @@
 #include "frame/sort.h"
 #include "replay/replay_internal.h"
 
-/* Numbers by a major and a minor key, and otherwise as they are. */
-typedef int64_t key_function(const llmprof_replay *r, size_t i, bool major);
-
-static uint32_t *order_by(const llmprof_replay *r, size_t count,
-                          key_function *key) {
-  uint32_t *order = llmprof_alloc(count, sizeof *order);
-  int64_t *keys = llmprof_alloc(count, sizeof *keys);
-  bool ok = order && keys;
-  for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
-  for (int major = 0; ok && major < 2; major++) {
-    for (size_t i = 0; i < count; i++) keys[i] = key(r, i, major);
-    ok = llmprof_sort_rows_i64(order, count, keys);
-  }
-  llmprof_free(keys);
-  if (ok) return order;
-  llmprof_free(order);
-  return NULL;
-}
-
 /* At one time the edges of ranges come first, as they were added before the
  * calls of their part. */
-static int64_t point_key(const llmprof_replay *r, size_t i, bool major) {
+static int64_t point_key(const void *of, size_t i, int major) {
+  const llmprof_replay *r = of;
   return major ? r->points[i].thread : r->points[i].start;
 }
 
-static int64_t operation_key(const llmprof_replay *r, size_t i, bool major) {
+static int64_t operation_key(const void *of, size_t i, int major) {
+  const llmprof_replay *r = of;
   return major ? r->operations[i].start : r->operations[i].end;
 }
 
-static int64_t launch_key(const llmprof_replay *r, size_t i, bool major) {
+static int64_t launch_key(const void *of, size_t i, int major) {
+  const llmprof_replay *r = of;
   const replay_operation *o = r->operations + i;
   return major ? o->stream : replay_launch_time(r, o);
 }
@@ -70,7 +54,7 @@ static uint32_t *inverse(const uint32_t *order, size_t count) {
 
 static bool sort_points(llmprof_replay *r) {
   size_t count = r->point_count;
-  uint32_t *order = order_by(r, count, point_key);
+  uint32_t *order = llmprof_order_rows(count, 2, point_key, r);
   uint32_t *places = order ? inverse(order, count) : NULL;
   if (places) {
     reorder(r->points, sizeof *r->points, order, count);
@@ -92,7 +76,7 @@ static bool sort_points(llmprof_replay *r) {
 
 static bool sort_operations(llmprof_replay *r) {
   size_t count = r->operation_count;
-  uint32_t *order = order_by(r, count, operation_key);
+  uint32_t *order = llmprof_order_rows(count, 2, operation_key, r);
   uint32_t *places = order ? inverse(order, count) : NULL;
   if (places) {
     reorder(r->operations, sizeof *r->operations, order, count);
@@ -147,7 +131,7 @@ static bool list_by_call(llmprof_replay *r) {
 
 /* Operations of each stream by when they were launched. */
 static bool list_by_launch(llmprof_replay *r) {
-  r->launched = order_by(r, r->operation_count, launch_key);
+  r->launched = llmprof_order_rows(r->operation_count, 2, launch_key, r);
   for (size_t i = 0; r->launched && i < r->operation_count; i++) {
     replay_stream *stream = r->streams + r->operations[r->launched[i]].stream;
     if (!stream->count++) stream->first = (uint32_t)i;

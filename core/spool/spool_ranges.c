@@ -339,22 +339,19 @@ static bool is_sound(const llmprof_range_row *row) {
          (row->end == LLMPROF_ABSENT || row->end >= row->start);
 }
 
+static int64_t start_of(const void *rows, size_t row, int which) {
+  (void)which;
+  return ((const llmprof_range_row *)rows)[row].start;
+}
+
 static bool add_sorted(const range_loader *l, llmprof_error *err) {
-  uint32_t *order = llmprof_alloc(l->count, sizeof *order);
-  int64_t *starts = llmprof_alloc(l->count, sizeof *starts);
-  bool ok = order && starts;
-  for (size_t i = 0; ok && i < l->count; i++) {
-    order[i] = (uint32_t)i;
-    starts[i] = l->rows[i].start;
-  }
-  ok = (ok && llmprof_sort_rows_i64(order, l->count, starts)) ||
-       llmprof_fail_nomem(err);
+  uint32_t *order = llmprof_order_rows(l->count, 1, start_of, l->rows);
+  bool ok = order || llmprof_fail_nomem(err);
   for (size_t i = 0; ok && i < l->count; i++) {
     const llmprof_range_row *row = &l->rows[order[i]];
     ok = !is_sound(row) || llmprof_builder_add_range(l->builder, row, err);
   }
   llmprof_free(order);
-  llmprof_free(starts);
   return ok;
 }
 

@@ -17,44 +17,24 @@ static void sweep_free(sweep *s) {
   llmprof_free(s->open);
 }
 
-/* Sort by -end, start and thread: outer before inner. */
-static bool sort_marks(const llmprof_operators *o, uint32_t *rows,
-                       int64_t *keys) {
-  size_t count = o->mark_count;
-  for (size_t i = 0; i < count; i++) {
-    rows[i] = (uint32_t)i;
-    keys[i] = -(o->marks[i].start + o->marks[i].duration);
-  }
-  if (!llmprof_sort_rows_i64(rows, count, keys)) return false;
-  for (size_t i = 0; i < count; i++) keys[i] = o->marks[i].start;
-  if (!llmprof_sort_rows_i64(rows, count, keys)) return false;
-  for (size_t i = 0; i < count; i++) keys[i] = o->marks[i].thread;
-  return llmprof_sort_rows_i64(rows, count, keys);
+/* By thread and start, outer before inner. */
+static int64_t key_of_mark(const void *marks, size_t row, int which) {
+  const mark_event *m = (const mark_event *)marks + row;
+  return which == 0   ? -(m->start + m->duration)
+         : which == 1 ? m->start
+                      : m->thread;
 }
 
-static bool sort_launches(const llmprof_operators *o, uint32_t *rows,
-                          int64_t *keys) {
-  size_t count = o->gpu_count;
-  for (size_t i = 0; i < count; i++) {
-    rows[i] = (uint32_t)i;
-    keys[i] = o->gpu[i].launched;
-  }
-  if (!llmprof_sort_rows_i64(rows, count, keys)) return false;
-  for (size_t i = 0; i < count; i++) keys[i] = o->gpu[i].thread;
-  return llmprof_sort_rows_i64(rows, count, keys);
+static int64_t key_of_launch(const void *launches, size_t row, int which) {
+  const gpu_event *launch = (const gpu_event *)launches + row;
+  return which == 0 ? launch->launched : launch->thread;
 }
 
 static bool sweep_init(sweep *s, const llmprof_operators *o) {
-  size_t most = o->mark_count > o->gpu_count ? o->mark_count : o->gpu_count;
-  int64_t *keys = llmprof_alloc(most, sizeof *keys);
-  s->marks = llmprof_alloc(o->mark_count, sizeof *s->marks);
-  s->launches = llmprof_alloc(o->gpu_count, sizeof *s->launches);
+  s->marks = llmprof_order_rows(o->mark_count, 3, key_of_mark, o->marks);
+  s->launches = llmprof_order_rows(o->gpu_count, 2, key_of_launch, o->gpu);
   s->open = llmprof_alloc(o->mark_count, sizeof *s->open);
-  bool ok = keys && s->marks && s->launches && s->open &&
-            sort_marks(o, s->marks, keys) &&
-            sort_launches(o, s->launches, keys);
-  llmprof_free(keys);
-  return ok;
+  return s->marks && s->launches && s->open;
 }
 
 /* Close what has ended by `time`, and all of another thread. */

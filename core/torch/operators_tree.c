@@ -7,33 +7,10 @@
 
 /* ---- nesting ---- */
 
-static bool sort_by(llmprof_operators *o, uint32_t *rows, int64_t *keys,
-                    int64_t (*key)(const host_event *)) {
-  for (size_t i = 0; i < o->host_count; i++) keys[i] = key(&o->host[i]);
-  return llmprof_sort_rows_i64(rows, o->host_count, keys);
-}
-
-static int64_t by_end_backwards(const host_event *e) {
-  return -e->end;
-}
-
-static int64_t by_start(const host_event *e) {
-  return e->start;
-}
-
-static int64_t by_thread(const host_event *e) {
-  return e->thread;
-}
-
 /* Threads together, earlier before later, outer before inner. */
-static bool sweep_order(llmprof_operators *o, uint32_t *rows) {
-  int64_t *keys = llmprof_alloc(o->host_count, sizeof *keys);
-  for (size_t i = 0; i < o->host_count; i++) rows[i] = (uint32_t)i;
-  bool ok = keys && sort_by(o, rows, keys, by_end_backwards) &&
-            sort_by(o, rows, keys, by_start) &&
-            sort_by(o, rows, keys, by_thread);
-  llmprof_free(keys);
-  return ok;
+static int64_t key_of(const void *events, size_t row, int which) {
+  const host_event *e = (const host_event *)events + row;
+  return which == 0 ? -e->end : which == 1 ? e->start : e->thread;
 }
 
 /* What the child covers is no longer the parent's own. Children come in order
@@ -95,9 +72,9 @@ static void count_calls(llmprof_operators *o, uint32_t *children) {
 }
 
 bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
-  uint32_t *rows = llmprof_alloc(o->host_count, sizeof *rows);
+  uint32_t *rows = llmprof_order_rows(o->host_count, 3, key_of, o->host);
   uint32_t *running = llmprof_alloc(o->host_count, sizeof *running);
-  bool ok = rows && running && sweep_order(o, rows);
+  bool ok = rows && running;
   if (ok) {
     sweep(o, rows, running);
     count_calls(o, rows);

@@ -68,15 +68,14 @@ static bool stacks_new(stacks *s, torch_trace *t) {
   *s = (stacks){.t = t, .count = count};
   llmprof_intern_init(&s->names, 2 * sizeof(uint32_t));
   llmprof_intern_init(&s->groups, 2 * sizeof(uint32_t));
-  s->order = llmprof_alloc(count, sizeof *s->order);
   s->thread = llmprof_alloc(count, sizeof *s->thread);
   s->parent = llmprof_alloc(count, sizeof *s->parent);
   s->module = llmprof_alloc(count, sizeof *s->module);
   s->stack = llmprof_alloc(count, sizeof *s->stack);
   s->wanted = llmprof_zalloc(count, sizeof *s->wanted);
   s->inner = llmprof_alloc(t->call_count, sizeof *s->inner);
-  return s->order && s->thread && s->parent && s->module && s->stack &&
-         s->wanted && s->inner;
+  return s->thread && s->parent && s->module && s->stack && s->wanted &&
+         s->inner;
 }
 
 /* ---- in order ---- */
@@ -88,43 +87,34 @@ static uint32_t thread_of(const torch_trace *t, const torch_function *f) {
                                  : llmprof_intern_find(&t->threads, key);
 }
 
-/* By thread, then by start, outer before inner. */
-static bool sort_functions(stacks *s) {
-  const torch_function *f = s->t->functions;
-  int64_t *keys = llmprof_alloc(s->count, sizeof *keys);
-  if (!keys) return false;
-  for (size_t i = 0; i < s->count; i++) {
-    s->thread[i] = thread_of(s->t, &f[i]);
-    if (s->thread[i] != LLMPROF_NONE) s->order[s->ordered++] = (uint32_t)i;
-    keys[i] = -f[i].end;
-  }
-  bool ok = llmprof_sort_rows_i64(s->order, s->ordered, keys);
-  for (size_t i = 0; i < s->count; i++) keys[i] = f[i].start;
-  ok = ok && llmprof_sort_rows_i64(s->order, s->ordered, keys) &&
-       llmprof_sort_rows_u32(s->order, s->ordered, s->thread);
-  llmprof_free(keys);
-  return ok;
+/* By thread, then by start, outer before inner; those of none come last. */
+static int64_t key_of_function(const void *of, size_t row, int which) {
+  const stacks *s = of;
+  const torch_function *f = &s->t->functions[row];
+  return which == 0 ? -f->end : which == 1 ? f->start : s->thread[row];
 }
 
-/* Calls on a known thread, by thread and start; NULL when out of memory. */
-static uint32_t *sort_calls(const torch_trace *t, size_t *count) {
-  uint32_t *rows = llmprof_alloc(t->call_count, sizeof *rows);
-  uint32_t *threads = llmprof_alloc(t->call_count, sizeof *threads);
-  int64_t *starts = llmprof_alloc(t->call_count, sizeof *starts);
-  bool ok = rows && threads && starts;
-  *count = 0;
-  for (size_t i = 0; ok && i < t->call_count; i++) {
-    threads[i] = t->calls[i].row.thread;
-    starts[i] = t->calls[i].row.start;
-    if (threads[i] != LLMPROF_NONE) rows[(*count)++] = (uint32_t)i;
+static bool sort_functions(stacks *s) {
+  for (size_t i = 0; i < s->count; i++) {
+    s->thread[i] = thread_of(s->t, &s->t->functions[i]);
+    s->ordered += s->thread[i] != LLMPROF_NONE;
   }
-  ok = ok && llmprof_sort_rows_i64(rows, *count, starts) &&
-       llmprof_sort_rows_u32(rows, *count, threads);
-  llmprof_free(threads);
-  llmprof_free(starts);
-  if (ok) return rows;
-  llmprof_free(rows);
-  return NULL;
+  s->order = llmprof_order_rows(s->count, 3, key_of_function, s);
+  return s->order != NULL;
+}
+
+static int64_t key_of_call(const void *of, size_t row, int which) {
+  const llmprof_call_row *call = &((const torch_trace *)of)->calls[row].row;
+  return which == 0 ? call->start : call->thread;
+}
+
+/* Calls by thread and start, `count` of them on a known thread; NULL when out
+ * of memory. */
+static uint32_t *sort_calls(const torch_trace *t, size_t *count) {
+  *count = 0;
+  for (size_t i = 0; i < t->call_count; i++)
+    *count += t->calls[i].row.thread != LLMPROF_NONE;
+  return llmprof_order_rows(t->call_count, 2, key_of_call, t);
 }
 
 /* ---- modules ---- */
@@ -200,25 +190,26 @@ static bool name_instance(stacks *s, instance *made, const group_facts *g,
                                                path->size, &made->path);
 }
 
+static int64_t key_of_instance(const void *instances, size_t row, int which) {
+  (void)which;
+  return ((const instance *)instances)[row].number;
+}
+
 /* Modules of one class in one parent are numbered in the order of their own
  * numbers: "DecoderLayer.7" where they hold others, else "Linear_1". */
 static bool name_modules(stacks *s) {
   size_t count = s->names.count;
   llmprof_buffer path = {0};
   group_facts *facts = llmprof_zalloc(s->groups.count, sizeof *facts);
-  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
+  uint32_t *rows = llmprof_order_rows(count, 1, key_of_instance, s->instances);
   uint32_t *places = llmprof_alloc(count, sizeof *places);
-  int64_t *numbers = llmprof_alloc(count, sizeof *numbers);
-  bool ok = facts && rows && places && numbers;
+  bool ok = facts && rows && places;
   for (size_t i = 0; ok && i < count; i++) {
     const instance *one = &s->instances[i];
-    rows[i] = (uint32_t)i;
-    numbers[i] = one->number;
     facts[one->group].count++;
     if (one->parent != LLMPROF_NONE)
       facts[s->instances[one->parent].group].holds = true;
   }
-  ok = ok && llmprof_sort_rows_i64(rows, count, numbers);
   for (size_t i = 0; ok && i < count; i++)
     places[rows[i]] = facts[s->instances[rows[i]].group].named++;
   for (size_t i = 0; ok && i < count; i++)
@@ -228,7 +219,6 @@ static bool name_modules(stacks *s) {
   llmprof_free(facts);
   llmprof_free(rows);
   llmprof_free(places);
-  llmprof_free(numbers);
   return ok;
 }
 

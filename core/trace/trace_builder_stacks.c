@@ -28,20 +28,11 @@ bool llmprof_builder_add_cpu_sample(llmprof_builder *b,
   return true;
 }
 
-/* Those without a time come last. NULL when out of memory. */
-static uint32_t *order(const llmprof_cpu_sample_row *samples, size_t count) {
-  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
-  int64_t *times = llmprof_alloc(count, sizeof *times);
-  bool ok = rows && times;
-  for (size_t i = 0; ok && i < count; i++) {
-    rows[i] = (uint32_t)i;
-    times[i] = samples[i].time == LLMPROF_ABSENT ? INT64_MAX : samples[i].time;
-  }
-  ok = ok && llmprof_sort_rows_i64(rows, count, times);
-  llmprof_free(times);
-  if (ok) return rows;
-  llmprof_free(rows);
-  return NULL;
+/* Those without a time come last. */
+static int64_t time_of(const void *samples, size_t row, int which) {
+  int64_t time = ((const llmprof_cpu_sample_row *)samples)[row].time;
+  (void)which;
+  return time == LLMPROF_ABSENT ? INT64_MAX : time;
 }
 
 static bool put(llmprof_cpu_samples *s, const llmprof_cpu_sample_row *sample) {
@@ -54,7 +45,7 @@ static bool put(llmprof_cpu_samples *s, const llmprof_cpu_sample_row *sample) {
 
 bool llmprof_builder_end_cpu_samples(llmprof_builder *b, llmprof_error *err) {
   llmprof_cpu_samples *s = &b->trace->cpu_samples;
-  uint32_t *rows = order(b->cpu_samples, s->count);
+  uint32_t *rows = llmprof_order_rows(s->count, 1, time_of, b->cpu_samples);
   bool ok = rows != NULL;
   for (size_t i = 0; ok && i < s->count; i++)
     ok = put(s, &b->cpu_samples[rows[i]]);
