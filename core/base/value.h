@@ -75,12 +75,4 @@ enum {
   LLMPROF_MAX_DEPTH = 1000
 };
 
-/* How much a parser accepts before it fails with LLMPROF_LIMIT; 0 means the
- * default, which the parser's header names. */
-typedef struct llmprof_limits {
-  size_t max_depth; /* of lists and maps; LLMPROF_MAX_DEPTH at most */
-  size_t max_size;  /* bytes of text */
-  size_t max_nodes; /* values of any type in the tree */
-} llmprof_limits;
-
 #endif

@@ -5,9 +5,9 @@
 
 #include "base/buffer.h"
 #include "export/perfetto_internal.h"
-#include "formats/json_text.h"
+#include "formats/json.h"
 #include "os/sink.h"
-#include "text/digits.h"
+#include "text/format.h"
 #include "text/text.h"
 #include "trace/trace_events.h"
 
@@ -72,11 +72,14 @@ static void put_id(writer *w, uint32_t id, const char *otherwise) {
     put_string(w, id);
 }
 
+/* value / 10^places */
+static void put_decimal(writer *w, int64_t value, int places) {
+  llmprof_put_fixed(&w->bytes, value < 0,
+                    value < 0 ? 0 - (uint64_t)value : (uint64_t)value, places);
+}
+
 static void put_integer(writer *w, int64_t value) {
-  char text[LLMPROF_FIXED_SIZE];
-  char *end = llmprof_put_fixed(
-      text, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 0);
-  llmprof_buffer_add(&w->bytes, text, (size_t)(end - text));
+  put_decimal(w, value, 0);
 }
 
 /* `before` and a number. */
@@ -84,10 +87,7 @@ static void put_integer(writer *w, int64_t value) {
 
 /* ns as us. */
 static void put_us(writer *w, int64_t ns) {
-  char text[LLMPROF_FIXED_SIZE];
-  char *end = llmprof_put_fixed(text, ns < 0,
-                                ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, 3);
-  llmprof_buffer_add(&w->bytes, text, (size_t)(end - text));
+  put_decimal(w, ns, 3);
 }
 
 /* Behind another: the names of tracks come first, and there is one for each

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "formats/json_text.h"
+#include "formats/json.h"
 #include "llmprof/alloc.h"
 #include "os/sink.h"
+#include "text/lex.h"
 #include "trace/trace_stacks.h"
 
 enum {
@@ -104,8 +105,7 @@ static void put_place(writer *w, uint32_t module) {
   size_t size = 0;
   const char *text = llmprof_strings_get(w->strings, module, &size);
   if (!text) return;
-  size_t digits = size;
-  while (digits && text[digits - 1] >= '0' && text[digits - 1] <= '9') digits--;
+  size_t digits = size - llmprof_lex_digits_at_end(text, size);
   bool has_line = digits && digits < size && text[digits - 1] == ':';
   llmprof_buffer_puts(&w->bytes, ",\"file\":");
   put_quoted(w, text, has_line ? digits - 1 : size);

@@ -18,12 +18,15 @@
 #include "os/fs.h"
 #include "text/lex.h"
 
-_Static_assert(LLMPROF_MAX_DEPTH <= CJSON_NESTING_LIMIT,
-               "cJSON must take every depth that passes the check");
-
 enum {
+  MOST_DEPTH = 200,
+  MOST_SIZE = 256 * 1024 * 1024,
+  MOST_NODES = 32 * 1024 * 1024,
   CJSON_LONGEST_NUMBER = 63 /* cJSON reads no number beyond */
 };
+
+_Static_assert((int)MOST_DEPTH <= (int)CJSON_NESTING_LIMIT,
+               "cJSON must take every depth that passes the check");
 
 typedef struct reader {
   const char *name;
@@ -31,7 +34,6 @@ typedef struct reader {
   size_t size, at;
   size_t nodes, taken;
   bool has_long; /* a number that cJSON would not read */
-  llmprof_limits limits;
   llmprof_error *err;
 } reader;
 
@@ -171,21 +173,11 @@ static bool check_plain(reader *r, size_t *decoded) {
   return true;
 }
 
-/* Characters that stand for themselves, as most do. */
-static void skip_plain(reader *r, size_t *decoded) {
-  size_t start = r->at;
-  while (r->at < r->size && r->bytes[r->at] >= ' ' && r->bytes[r->at] < 0x7F &&
-         r->bytes[r->at] != '"' && r->bytes[r->at] != '\\')
-    r->at++;
-  *decoded += r->at - start;
-}
-
 /* At a quote: *decoded is the string's size without escapes. */
 static bool check_string(reader *r, size_t *decoded) {
   size_t start = r->at++;
   *decoded = 0;
   for (;;) {
-    skip_plain(r, decoded);
     int c = peek(r);
     if (c < 0 || (c == '\\' && r->at + 1 == r->size))
       return fail_at(r, LLMPROF_SYNTAX, start, "string is never closed");
@@ -215,9 +207,9 @@ static bool check_key(reader *r) {
 static bool check_items(reader *r, size_t depth, bool map) {
   char close = map ? '}' : ']';
   const char *wanted = map ? "',' or '}'" : "',' or ']'";
-  if (depth > r->limits.max_depth)
-    return fail_at(r, LLMPROF_LIMIT, r->at, "nested deeper than %zu levels",
-                   r->limits.max_depth);
+  if (depth > MOST_DEPTH)
+    return fail_at(r, LLMPROF_LIMIT, r->at, "nested deeper than %d levels",
+                   MOST_DEPTH);
   r->at++;
   skip_space(r);
   if (peek(r) == close) {
@@ -240,9 +232,8 @@ static bool check_value(reader *r, size_t depth) {
   bool is_integer;
   skip_space(r);
   if (llmprof_interrupted_at(r->nodes)) return llmprof_fail_interrupted(r->err);
-  if (++r->nodes > r->limits.max_nodes)
-    return fail_at(r, LLMPROF_LIMIT, r->at, "more than %zu values",
-                   r->limits.max_nodes);
+  if (++r->nodes > MOST_NODES)
+    return fail_at(r, LLMPROF_LIMIT, r->at, "more than %d values", MOST_NODES);
   switch (peek(r)) {
   case '{':
     return check_items(r, depth + 1, true);
@@ -407,41 +398,24 @@ static llmprof_value *take(reader *r, const cJSON *node) {
 
 /* ---- in and out ---- */
 
-static llmprof_limits with_defaults(const llmprof_limits *given) {
-  return llmprof_lex_limits(given,
-                            (llmprof_limits){.max_depth = LLMPROF_JSON_DEPTH,
-                                             .max_size = LLMPROF_JSON_SIZE,
-                                             .max_nodes = LLMPROF_JSON_NODES});
-}
-
 llmprof_value *llmprof_json_parse(const char *bytes, size_t size,
-                                  const char *name,
-                                  const llmprof_limits *limits,
-                                  llmprof_error *err) {
+                                  const char *name, llmprof_error *err) {
   reader r = {.name = name, .bytes = bytes, .size = size, .err = err};
-  r.limits = with_defaults(limits);
-  if (size > r.limits.max_size) {
-    llmprof_fail_size(err, name, r.limits.max_size);
-    return NULL;
-  }
+  if (size > MOST_SIZE) return llmprof_fail_size(err, name, MOST_SIZE), NULL;
   if (!check(&r)) return NULL;
   cJSON *tree = build(&r);
-  if (!tree) {
-    llmprof_fail_nomem(err);
-    return NULL;
-  }
+  if (!tree) return llmprof_fail_nomem(err), NULL;
   r.at = 0;
   llmprof_value *value = take(&r, tree);
   cJSON_Delete(tree);
   return value;
 }
 
-llmprof_value *llmprof_json_load(const char *path, const llmprof_limits *limits,
-                                 llmprof_error *err) {
+llmprof_value *llmprof_json_load(const char *path, llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_value *value = NULL;
-  if (llmprof_fs_read(path, with_defaults(limits).max_size, &text, err))
-    value = llmprof_json_parse(text.bytes, text.size, path, limits, err);
+  if (llmprof_fs_read(path, MOST_SIZE, &text, err))
+    value = llmprof_json_parse(text.bytes, text.size, path, err);
   llmprof_buffer_free(&text);
   return value;
 }

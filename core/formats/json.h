@@ -15,25 +15,16 @@
 #include "base/value.h"
 #include "llmprof/error.h"
 
-/* What 0 in llmprof_limits stands for. */
-enum {
-  LLMPROF_JSON_DEPTH = 200,
-  LLMPROF_JSON_SIZE = 256 * 1024 * 1024,
-  LLMPROF_JSON_NODES = 32 * 1024 * 1024
-};
-
-/* The value, which the caller frees, or NULL: SYNTAX, LIMIT, NOMEM, or RANGE
- * for a number that is no integer of 64 bits or too large for a double. Numbers
- * without fraction and exponent are integers. Messages begin with
- * "name:line:column: ". limits may be NULL. */
+/* The value, which the caller frees, or NULL: SYNTAX, LIMIT (a text of more
+ * than 256 MiB or 32 Mi values, lists and maps more than 200 deep, a number of
+ * more than 63 characters), NOMEM, or RANGE for a number that is no integer of
+ * 64 bits or too large for a double. Numbers without fraction and exponent are
+ * integers. Messages begin with "name:line:column: ". */
 llmprof_value *llmprof_json_parse(const char *bytes, size_t size,
-                                  const char *name,
-                                  const llmprof_limits *limits,
-                                  llmprof_error *err);
+                                  const char *name, llmprof_error *err);
 
 /* As parse, from a file (NOTFOUND, DENIED, IO). */
-llmprof_value *llmprof_json_load(const char *path, const llmprof_limits *limits,
-                                 llmprof_error *err);
+llmprof_value *llmprof_json_load(const char *path, llmprof_error *err);
 
 /* Append the value's text, on one line (indent 0) or pretty, `indent` spaces a
  * level; no newline at the end. Map entries come in the map's order. False
@@ -42,5 +33,9 @@ llmprof_value *llmprof_json_load(const char *path, const llmprof_limits *limits,
  * was appended until then is to be thrown away. */
 bool llmprof_json_write(const llmprof_value *value, unsigned indent,
                         llmprof_buffer *out, llmprof_error *err);
+
+/* Append a string with its quotes. Any bytes: a malformed sequence becomes
+ * U+FFFD. */
+void llmprof_json_put_any(llmprof_buffer *out, const char *bytes, size_t size);
 
 #endif

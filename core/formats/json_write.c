@@ -5,8 +5,6 @@
 
 #include "base/interrupt.h"
 #include "formats/json.h"
-#include "formats/json_text.h"
-#include "text/digits.h"
 #include "text/lex.h"
 #include "text/path.h"
 #include "text/text.h"
@@ -87,14 +85,6 @@ static bool write_string(writer *w, const llmprof_value *value,
   return true;
 }
 
-static void put_integer(llmprof_buffer *out, int64_t number) {
-  char text[24], *at = text;
-  if (number < 0) *at++ = '-';
-  at = llmprof_put_digits(at,
-                          number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
-  llmprof_buffer_add(out, text, (size_t)(at - text));
-}
-
 static bool write_double(writer *w, double number, const llmprof_path *path) {
   if (isnan(number))
     return llmprof_path_fail(w->err, LLMPROF_RANGE, "JSON has no NaN: number",
@@ -159,7 +149,7 @@ static bool write_value(writer *w, const llmprof_value *value,
     llmprof_buffer_puts(w->out, llmprof_value_bool(value) ? "true" : "false");
     return true;
   case LLMPROF_INT:
-    put_integer(w->out, llmprof_value_int(value));
+    llmprof_buffer_printf(w->out, "%" PRId64, llmprof_value_int(value));
     return true;
   case LLMPROF_DOUBLE:
     return write_double(w, llmprof_value_double(value), path);

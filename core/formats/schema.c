@@ -42,7 +42,7 @@ bool llmprof_schemas_add(llmprof_schemas *schemas, const char *name,
                          const char *text, size_t size, llmprof_error *err) {
   size_t length = strlen(name);
   if (llmprof_value_get(schemas->by_name, name, length)) return true;
-  llmprof_value *tree = llmprof_json_parse(text, size, name, NULL, err);
+  llmprof_value *tree = llmprof_json_parse(text, size, name, err);
   if (!tree) return false;
   return llmprof_value_set(schemas->by_name, name, length, tree) ||
          llmprof_fail_nomem(err);

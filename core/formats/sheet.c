@@ -7,14 +7,12 @@
 
 #include "base/alloc.h"
 #include "base/interrupt.h"
-#include "formats/json_text.h"
+#include "formats/json.h"
 #include "frame/cells.h"
 #include "os/fs.h"
 #include "os/fs_temp_file.h"
-#include "text/digits.h"
 #include "text/format.h"
 #include "text/lex.h"
-#include "text/shown.h"
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
@@ -101,24 +99,7 @@ static double scaled(const llmprof_sheet *s, size_t i, int64_t value) {
          s->columns[i].scale;
 }
 
-/* Write the cell of a column of numbers for programs, into
- * LLMPROF_FIXED_SIZE bytes. The end, or NULL where it takes more than digits
- * and a point. */
-static char *put_easily(const llmprof_sheet *s, char *at, size_t i,
-                        int64_t value) {
-  const llmprof_sheet_column *column = &s->columns[i];
-  if (is_plain(s, i) && !column->digits)
-    return llmprof_put_fixed(
-        at, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 0);
-  if (column->raw || column->exact || is_plain(s, i)) return NULL;
-  uint64_t number;
-  double real = scaled(s, i, value);
-  return llmprof_scale_easily(real, column->digits, &number)
-             ? llmprof_put_fixed(at, real < 0, number, column->digits)
-             : NULL;
-}
-
-/* The same of any cell, and for people. */
+/* Append the cell of a column of numbers. */
 static void put_number(const llmprof_sheet *s, llmprof_buffer *out, size_t i,
                        int64_t value, bool for_people) {
   const llmprof_sheet_column *column = &s->columns[i];
@@ -126,11 +107,7 @@ static void put_number(const llmprof_sheet *s, llmprof_buffer *out, size_t i,
       .digits = column->digits,
       .separator =
           for_people && !(is_plain(s, i) && column->name) ? "," : NULL};
-  char text[LLMPROF_FIXED_SIZE];
-  char *end = for_people ? NULL : put_easily(s, text, i, value);
-  if (end)
-    llmprof_buffer_add(out, text, (size_t)(end - text));
-  else if (is_plain(s, i))
+  if (is_plain(s, i))
     llmprof_format_integer(out, LLMPROF_PLAIN, value, &format);
   else if (column->raw)
     put_raw(out, llmprof_cell_real(value));
@@ -200,33 +177,19 @@ static void put_field(llmprof_sheet *s, llmprof_buffer *out,
     llmprof_buffer_add(out, text.bytes, text.size);
 }
 
-/* Numbers are written where there is room for a row of them. */
 static void put_csv_row(llmprof_sheet *s, llmprof_buffer *out) {
-  size_t room = s->count * (LLMPROF_FIXED_SIZE + 1) + 1;
-  if (!llmprof_buffer_reserve(out, room)) return;
-  char *at = out->bytes + out->size;
   for (size_t i = 0; i < s->count; i++) {
     int64_t value = cell_of(s, i);
-    if (i) *at++ = ',';
+    if (i) llmprof_buffer_putc(out, ',');
     if (value == LLMPROF_ABSENT) continue;
-    char *end = is_text(s, i) ? NULL : put_easily(s, at, i, value);
-    if (end) {
-      at = end;
-      continue;
-    }
-    out->size = (size_t)(at - out->bytes);
     if (is_text(s, i))
       put_field(s, out, text_of(s, i, value));
     else if (s->columns[i].raw && !is_plain(s, i))
       put_measured(out, llmprof_cell_real(value));
     else
       put_number(s, out, i, value, false);
-    if (!llmprof_buffer_reserve(out, room)) return;
-    at = out->bytes + out->size;
   }
-  *at++ = '\n';
-  *at = '\0';
-  out->size = (size_t)(at - out->bytes);
+  llmprof_buffer_putc(out, '\n');
 }
 
 static void put_csv_titles(llmprof_sheet *s, llmprof_buffer *out) {

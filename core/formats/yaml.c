@@ -1,19 +1,226 @@
 /* libyaml's events become a tree by recursive descent: lists, maps, scalars
- * and what merge keys make of them. */
+ * and what merge keys make of them. libyaml's marks count characters, messages
+ * count bytes, so that a place is worked out only when something fails. An
+ * alias is copied on the spot, and every node and every byte of text counts
+ * against the limits each time: a few lines that would expand to billions of
+ * nodes stop early. */
 #include "formats/yaml.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <yaml.h>
 
+#include "base/alloc.h"
 #include "base/bounds.h"
-#include "formats/yaml_reader.h"
+#include "base/interrupt.h"
 #include "formats/yaml_scalar.h"
-#include "llmprof/alloc.h"
 #include "os/fs.h"
 #include "text/lex.h"
 
 enum {
   MAX_DIRECTIVES = 1000
 };
+
+typedef struct reader {
+  yaml_parser_t parser;
+  const char *name;
+  const char *bytes;
+  size_t size;
+  size_t nodes, text;     /* so far, copies included */
+  llmprof_value *anchors; /* name -> copy of the node */
+  llmprof_error *err;
+} reader;
+
+/* ---- messages ---- */
+
+/* The byte at which libyaml's character number `index` starts. */
+static size_t byte_offset(const reader *r, size_t index) {
+  size_t at = 0;
+  while (index-- && at < r->size) {
+    size_t length = llmprof_lex_utf8(r->bytes + at, r->size - at);
+    at += length ? length : 1;
+  }
+  return at;
+}
+
+static bool fail_offset(const reader *r, llmprof_code code, size_t offset,
+                        const char *what) {
+  size_t line, column;
+  if (offset > r->size) offset = r->size;
+  llmprof_lex_place(r->bytes, offset, &line, &column);
+  return llmprof_fail_at(r->err, code, r->name, line, column, "%s", what);
+}
+
+/* Fail at the place of the event. */
+__attribute__((format(printf, 4, 5))) static bool
+fail_at(const reader *r, llmprof_code code, const yaml_event_t *event,
+        const char *fmt, ...) {
+  char what[256];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(what, sizeof what, fmt, args);
+  va_end(args);
+  return fail_offset(r, code, byte_offset(r, event->start_mark.index), what);
+}
+
+/* libyaml's common complaints, said so that one sees what to do. */
+static const char *plain_words(const char *problem) {
+  static const struct {
+    const char *problem, *words;
+  } table[] = {
+      {"could not find expected ':'", "expected ':' after the key"},
+      {"mapping values are not allowed in this context",
+       "':' is not allowed here; quote the text or check the indentation"},
+      {"did not find expected key", "expected a key; check the indentation"},
+      {"did not find expected '-' indicator",
+       "expected '-'; check the indentation"},
+      {"did not find expected <document start>",
+       "expected nothing after the value; check the indentation"},
+      {"did not find expected node content", "expected a value"},
+      {"found unexpected end of stream", "the text ends too early"},
+      {"found character that cannot start any token",
+       "no value starts with this character; quote the text"},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    if (strcmp(problem, table[i].problem) == 0) return table[i].words;
+  }
+  return problem;
+}
+
+static bool fail_libyaml(const reader *r) {
+  const yaml_parser_t *p = &r->parser;
+  char what[256];
+  if (p->error == YAML_MEMORY_ERROR || !p->problem)
+    return llmprof_fail_nomem(r->err);
+  if (p->error == YAML_READER_ERROR)
+    return fail_offset(r, LLMPROF_SYNTAX, p->problem_offset, p->problem);
+  size_t offset = byte_offset(r, p->problem_mark.index);
+  const char *words = plain_words(p->problem);
+  if (offset < r->size && r->bytes[offset] == '\t')
+    words = "a tab cannot indent; use spaces";
+  if (!p->context ||
+      strcmp(p->context, "while scanning for the next token") == 0)
+    return fail_offset(r, LLMPROF_SYNTAX, offset, words);
+  size_t line, column;
+  llmprof_lex_place(r->bytes, byte_offset(r, p->context_mark.index), &line,
+                    &column);
+  snprintf(what, sizeof what, "%s (%s that starts in line %zu)", words,
+           p->context, line);
+  return fail_offset(r, LLMPROF_SYNTAX, offset, what);
+}
+
+/* ---- limits ---- */
+
+/* One more node, with room for its bytes of text. */
+static bool count_node(reader *r, const yaml_event_t *event, size_t text) {
+  if (++r->nodes > LLMPROF_YAML_NODES)
+    return fail_at(r, LLMPROF_LIMIT, event, "more than %d values",
+                   LLMPROF_YAML_NODES);
+  r->text += text;
+  if (r->text > LLMPROF_YAML_SIZE)
+    return fail_at(r, LLMPROF_LIMIT, event, "more than %d bytes of text",
+                   LLMPROF_YAML_SIZE);
+  return true;
+}
+
+static bool check_depth(const reader *r, const yaml_event_t *event,
+                        size_t depth) {
+  return depth <= LLMPROF_YAML_DEPTH ||
+         fail_at(r, LLMPROF_LIMIT, event, "nested deeper than %d levels",
+                 LLMPROF_YAML_DEPTH);
+}
+
+/* Pass the value on; NULL is out of memory. */
+static llmprof_value *made(const reader *r, llmprof_value *value) {
+  if (!value) llmprof_fail_nomem(r->err);
+  return value;
+}
+
+/* The next event, which the caller deletes. */
+static bool next_event(reader *r, yaml_event_t *event) {
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(r->err);
+  return yaml_parser_parse(&r->parser, event) || fail_libyaml(r);
+}
+
+/* ---- anchors ---- */
+
+/* Let aliases of this name be that node, which becomes the reader's; NULL is
+ * out of memory. A later anchor takes over the name. */
+static bool remember(reader *r, const yaml_char_t *name, llmprof_value *copy) {
+  return llmprof_value_set(r->anchors, (const char *)name,
+                           strlen((const char *)name), copy) ||
+         llmprof_fail_nomem(r->err);
+}
+
+/* The node that an alias event refers to, until its name is taken over. */
+static const llmprof_value *find_anchor(const reader *r,
+                                        const yaml_event_t *event) {
+  const char *name = (const char *)event->data.alias.anchor;
+  const llmprof_value *node = llmprof_value_get(r->anchors, name, strlen(name));
+  if (!node)
+    fail_at(r, LLMPROF_SYNTAX, event, "there is no anchor &%s above", name);
+  return node;
+}
+
+static llmprof_value *copy_node(reader *r, const yaml_event_t *event,
+                                const llmprof_value *from, size_t depth);
+
+static bool copy_items(reader *r, const yaml_event_t *event,
+                       const llmprof_value *from, llmprof_value *into,
+                       size_t depth) {
+  bool map = llmprof_value_type(from) == LLMPROF_MAP;
+  for (size_t i = 0; i < llmprof_value_count(from); i++) {
+    size_t size = 0;
+    const char *key = map ? llmprof_value_key(from, i, &size) : NULL;
+    llmprof_value *item = copy_node(r, event, llmprof_value_at(from, i), depth);
+    if (!item) return false;
+    r->text += size;
+    if (!(map ? llmprof_value_set(into, key, size, item)
+              : llmprof_value_append(into, item)))
+      return llmprof_fail_nomem(r->err);
+  }
+  return true;
+}
+
+static llmprof_value *copy_scalar(const llmprof_value *from) {
+  switch (llmprof_value_type(from)) {
+  case LLMPROF_BOOL:
+    return llmprof_value_new_bool(llmprof_value_bool(from));
+  case LLMPROF_INT:
+    return llmprof_value_new_int(llmprof_value_int(from));
+  case LLMPROF_DOUBLE:
+    return llmprof_value_new_double(llmprof_value_double(from));
+  case LLMPROF_STRING: {
+    size_t size;
+    const char *bytes = llmprof_value_string(from, &size);
+    return llmprof_value_new_string(bytes, size);
+  }
+  case LLMPROF_NULL:
+  case LLMPROF_LIST:
+  case LLMPROF_MAP:
+    break;
+  }
+  return llmprof_value_new_null();
+}
+
+/* A copy of `from` that stands at the event, below `depth` lists and maps. */
+static llmprof_value *copy_node(reader *r, const yaml_event_t *event,
+                                const llmprof_value *from, size_t depth) {
+  llmprof_type type = llmprof_value_type(from);
+  size_t text = 0;
+  if (type == LLMPROF_STRING) llmprof_value_string(from, &text);
+  if (!count_node(r, event, text)) return NULL;
+  if (type != LLMPROF_LIST && type != LLMPROF_MAP)
+    return made(r, copy_scalar(from));
+  if (!check_depth(r, event, depth + 1)) return NULL;
+  llmprof_value *value =
+      made(r, type == LLMPROF_MAP ? llmprof_value_new_map()
+                                  : llmprof_value_new_list());
+  if (value && copy_items(r, event, from, value, depth + 1)) return value;
+  llmprof_value_free(value);
+  return NULL;
+}
 
 /* ---- scalars ---- */
 
@@ -31,7 +238,7 @@ static const struct {
 };
 
 /* The type that the tag asks for. */
-static bool type_of_tag(const llmprof_yaml_reader *r, const yaml_event_t *event,
+static bool type_of_tag(const reader *r, const yaml_event_t *event,
                         const yaml_char_t *tag, llmprof_type *type,
                         const char **shown) {
   char quoted[LLMPROF_LEX_QUOTED];
@@ -42,20 +249,18 @@ static bool type_of_tag(const llmprof_yaml_reader *r, const yaml_event_t *event,
     return true;
   }
   llmprof_lex_quote(quoted, (const char *)tag, strlen((const char *)tag));
-  return llmprof_yaml_fail_at(r, LLMPROF_UNSUPPORTED, event, "unknown tag %s",
-                              quoted);
+  return fail_at(r, LLMPROF_UNSUPPORTED, event, "unknown tag %s", quoted);
 }
 
 /* The tag of a list or a map can only say what it is anyway. */
-static bool check_tag(const llmprof_yaml_reader *r, const yaml_event_t *event,
+static bool check_tag(const reader *r, const yaml_event_t *event,
                       const yaml_char_t *tag, llmprof_type type) {
   llmprof_type wanted;
   const char *shown;
   if (!tag) return true;
   if (!type_of_tag(r, event, tag, &wanted, &shown)) return false;
   return wanted == type ||
-         llmprof_yaml_fail_at(r, LLMPROF_SYNTAX, event,
-                              "this is not of type %s", shown);
+         fail_at(r, LLMPROF_SYNTAX, event, "this is not of type %s", shown);
 }
 
 static const char *text_of(const yaml_event_t *event, size_t *size) {
@@ -63,7 +268,7 @@ static const char *text_of(const yaml_event_t *event, size_t *size) {
   return (const char *)event->data.scalar.value;
 }
 
-static bool scalar_type(const llmprof_yaml_reader *r, const yaml_event_t *event,
+static bool scalar_type(const reader *r, const yaml_event_t *event,
                         llmprof_type *type) {
   size_t size;
   const char *text = text_of(event, &size), *shown;
@@ -79,12 +284,11 @@ static bool scalar_type(const llmprof_yaml_reader *r, const yaml_event_t *event,
   if (*type == found || *type == LLMPROF_STRING ||
       (*type == LLMPROF_DOUBLE && decimal))
     return true;
-  return llmprof_yaml_fail_at(r, LLMPROF_SYNTAX, event,
-                              "this is not of type %s", shown);
+  return fail_at(r, LLMPROF_SYNTAX, event, "this is not of type %s", shown);
 }
 
-static llmprof_value *number(const llmprof_yaml_reader *r,
-                             const yaml_event_t *event, llmprof_type type) {
+static llmprof_value *number(const reader *r, const yaml_event_t *event,
+                             llmprof_type type) {
   size_t size;
   const char *text = text_of(event, &size);
   int64_t integer = 0;
@@ -93,31 +297,26 @@ static llmprof_value *number(const llmprof_yaml_reader *r,
                           ? llmprof_yaml_int(text, size, &integer)
                           : llmprof_yaml_double(text, size, &real);
   if (code == LLMPROF_RANGE) {
-    llmprof_yaml_fail_at(r, LLMPROF_RANGE, event,
-                         type == LLMPROF_INT
-                             ? "integer does not fit into 64 bits"
-                             : "number is too large for a double");
+    fail_at(r, LLMPROF_RANGE, event,
+            type == LLMPROF_INT ? "integer does not fit into 64 bits"
+                                : "number is too large for a double");
     return NULL;
   }
-  if (code != LLMPROF_OK) return llmprof_yaml_made(r, NULL);
-  return llmprof_yaml_made(r, type == LLMPROF_INT
-                                  ? llmprof_value_new_int(integer)
-                                  : llmprof_value_new_double(real));
+  if (code != LLMPROF_OK) return made(r, NULL);
+  return made(r, type == LLMPROF_INT ? llmprof_value_new_int(integer)
+                                     : llmprof_value_new_double(real));
 }
 
-static llmprof_value *read_scalar(llmprof_yaml_reader *r,
-                                  const yaml_event_t *event) {
+static llmprof_value *read_scalar(reader *r, const yaml_event_t *event) {
   size_t size;
   const char *text = text_of(event, &size);
   llmprof_type type;
-  if (!llmprof_yaml_count(r, event, size) || !scalar_type(r, event, &type))
-    return NULL;
+  if (!count_node(r, event, size) || !scalar_type(r, event, &type)) return NULL;
   switch (type) {
   case LLMPROF_NULL:
-    return llmprof_yaml_made(r, llmprof_value_new_null());
+    return made(r, llmprof_value_new_null());
   case LLMPROF_BOOL:
-    return llmprof_yaml_made(
-        r, llmprof_value_new_bool(*text == 't' || *text == 'T'));
+    return made(r, llmprof_value_new_bool(*text == 't' || *text == 'T'));
   case LLMPROF_INT:
   case LLMPROF_DOUBLE:
     return number(r, event, type);
@@ -126,28 +325,27 @@ static llmprof_value *read_scalar(llmprof_yaml_reader *r,
   case LLMPROF_MAP:
     break;
   }
-  return llmprof_yaml_made(r, llmprof_value_new_string(text, size));
+  return made(r, llmprof_value_new_string(text, size));
 }
 
 /* ---- lists and maps ---- */
 
-static llmprof_value *read_node(llmprof_yaml_reader *r,
-                                const yaml_event_t *event, size_t depth);
+static llmprof_value *read_node(reader *r, const yaml_event_t *event,
+                                size_t depth);
 
 /* The node that comes next, whatever it is. */
-static llmprof_value *read_next(llmprof_yaml_reader *r, size_t depth) {
+static llmprof_value *read_next(reader *r, size_t depth) {
   yaml_event_t event;
-  if (!llmprof_yaml_next(r, &event)) return NULL;
+  if (!next_event(r, &event)) return NULL;
   llmprof_value *value = read_node(r, &event, depth);
   yaml_event_delete(&event);
   return value;
 }
 
-static bool read_items(llmprof_yaml_reader *r, llmprof_value *list,
-                       size_t depth) {
+static bool read_items(reader *r, llmprof_value *list, size_t depth) {
   for (;;) {
     yaml_event_t event;
-    if (!llmprof_yaml_next(r, &event)) return false;
+    if (!next_event(r, &event)) return false;
     bool end = event.type == YAML_SEQUENCE_END_EVENT;
     llmprof_value *item = end ? NULL : read_node(r, &event, depth);
     yaml_event_delete(&event);
@@ -167,37 +365,34 @@ static bool is_merge(const yaml_event_t *event) {
 }
 
 /* The bytes live as long as the event, or as what its alias is of. */
-static bool read_key(llmprof_yaml_reader *r, const yaml_event_t *event,
-                     const char **key, size_t *size) {
+static bool read_key(reader *r, const yaml_event_t *event, const char **key,
+                     size_t *size) {
   if (event->type == YAML_ALIAS_EVENT) {
-    const llmprof_value *node = llmprof_yaml_find_anchor(r, event);
+    const llmprof_value *node = find_anchor(r, event);
     if (!node) return false;
     if (llmprof_value_type(node) != LLMPROF_STRING)
-      return llmprof_yaml_fail_at(r, LLMPROF_UNSUPPORTED, event,
-                                  "key is not a string");
+      return fail_at(r, LLMPROF_UNSUPPORTED, event, "key is not a string");
     *key = llmprof_value_string(node, size);
     return true;
   }
   if (event->type != YAML_SCALAR_EVENT)
-    return llmprof_yaml_fail_at(r, LLMPROF_UNSUPPORTED, event,
-                                "key is a list or a map");
+    return fail_at(r, LLMPROF_UNSUPPORTED, event, "key is a list or a map");
   *key = text_of(event, size);
   const yaml_char_t *anchor = event->data.scalar.anchor;
   return check_tag(r, event, event->data.scalar.tag, LLMPROF_STRING) &&
-         (!anchor || llmprof_yaml_remember(
-                         r, anchor, llmprof_value_new_string(*key, *size)));
+         (!anchor ||
+          remember(r, anchor, llmprof_value_new_string(*key, *size)));
 }
 
-static bool fail_duplicate(const llmprof_yaml_reader *r,
-                           const yaml_event_t *event, const char *key,
-                           size_t size) {
+static bool fail_duplicate(const reader *r, const yaml_event_t *event,
+                           const char *key, size_t size) {
   char quoted[LLMPROF_LEX_QUOTED];
-  return llmprof_yaml_fail_at(r, LLMPROF_SYNTAX, event, "duplicate key %s",
-                              llmprof_lex_quote(quoted, key, size));
+  return fail_at(r, LLMPROF_SYNTAX, event, "duplicate key %s",
+                 llmprof_lex_quote(quoted, key, size));
 }
 
-static bool read_pair(llmprof_yaml_reader *r, const yaml_event_t *event,
-                      llmprof_value *map, size_t depth) {
+static bool read_pair(reader *r, const yaml_event_t *event, llmprof_value *map,
+                      size_t depth) {
   const char *key = NULL;
   size_t size = 0;
   if (!read_key(r, event, &key, &size)) return false;
@@ -214,19 +409,17 @@ static bool read_pair(llmprof_yaml_reader *r, const yaml_event_t *event,
 }
 
 /* Entries of `from` whose keys the map does not have yet. */
-static bool merge_map(llmprof_yaml_reader *r, const yaml_event_t *event,
-                      llmprof_value *map, const llmprof_value *from,
-                      size_t depth) {
+static bool merge_map(reader *r, const yaml_event_t *event, llmprof_value *map,
+                      const llmprof_value *from, size_t depth) {
   if (llmprof_value_type(from) != LLMPROF_MAP)
-    return llmprof_yaml_fail_at(r, LLMPROF_SYNTAX, event,
-                                "<< takes a map or a list of maps");
+    return fail_at(r, LLMPROF_SYNTAX, event,
+                   "<< takes a map or a list of maps");
   for (size_t i = 0; i < llmprof_value_count(from); i++) {
     size_t size;
     const char *key = llmprof_value_key(from, i, &size);
     if (llmprof_value_get(map, key, size)) continue;
     r->text += size;
-    llmprof_value *item =
-        llmprof_yaml_copy(r, event, llmprof_value_at(from, i), depth);
+    llmprof_value *item = copy_node(r, event, llmprof_value_at(from, i), depth);
     if (!item) return false;
     if (!llmprof_value_set(map, key, size, item))
       return llmprof_fail_nomem(r->err);
@@ -234,8 +427,8 @@ static bool merge_map(llmprof_yaml_reader *r, const yaml_event_t *event,
   return true;
 }
 
-static bool merge(llmprof_yaml_reader *r, const yaml_event_t *event,
-                  llmprof_value *map, const llmprof_value *from, size_t depth) {
+static bool merge(reader *r, const yaml_event_t *event, llmprof_value *map,
+                  const llmprof_value *from, size_t depth) {
   if (llmprof_value_type(from) != LLMPROF_LIST)
     return merge_map(r, event, map, from, depth);
   for (size_t i = 0; i < llmprof_value_count(from); i++) {
@@ -252,8 +445,8 @@ typedef struct merging {
   llmprof_value *from;
 } merging;
 
-static bool read_merge(llmprof_yaml_reader *r, const yaml_event_t *event,
-                       merging *m, size_t depth) {
+static bool read_merge(reader *r, const yaml_event_t *event, merging *m,
+                       size_t depth) {
   if (m->seen) return fail_duplicate(r, event, "<<", 2);
   m->seen = true;
   m->key.start_mark = event->start_mark;
@@ -262,13 +455,12 @@ static bool read_merge(llmprof_yaml_reader *r, const yaml_event_t *event,
 }
 
 /* The map's own keys win, so that merging comes last. */
-static bool read_pairs(llmprof_yaml_reader *r, llmprof_value *map,
-                       size_t depth) {
+static bool read_pairs(reader *r, llmprof_value *map, size_t depth) {
   merging m = {0};
   bool ok = true, end = false;
   while (ok && !end) {
     yaml_event_t event;
-    ok = llmprof_yaml_next(r, &event);
+    ok = next_event(r, &event);
     if (!ok) break;
     end = event.type == YAML_MAPPING_END_EVENT;
     if (is_merge(&event))
@@ -282,17 +474,16 @@ static bool read_pairs(llmprof_yaml_reader *r, llmprof_value *map,
   return ok;
 }
 
-static llmprof_value *read_holder(llmprof_yaml_reader *r,
-                                  const yaml_event_t *event, size_t depth) {
+static llmprof_value *read_holder(reader *r, const yaml_event_t *event,
+                                  size_t depth) {
   bool map = event->type == YAML_MAPPING_START_EVENT;
   const yaml_char_t *tag =
       map ? event->data.mapping_start.tag : event->data.sequence_start.tag;
-  if (!llmprof_yaml_count(r, event, 0) ||
-      !llmprof_yaml_check_depth(r, event, depth) ||
+  if (!count_node(r, event, 0) || !check_depth(r, event, depth) ||
       !check_tag(r, event, tag, map ? LLMPROF_MAP : LLMPROF_LIST))
     return NULL;
-  llmprof_value *value = llmprof_yaml_made(r, map ? llmprof_value_new_map()
-                                                  : llmprof_value_new_list());
+  llmprof_value *value =
+      made(r, map ? llmprof_value_new_map() : llmprof_value_new_list());
   if (value &&
       (map ? read_pairs(r, value, depth) : read_items(r, value, depth)))
     return value;
@@ -300,11 +491,11 @@ static llmprof_value *read_holder(llmprof_yaml_reader *r,
   return NULL;
 }
 
-static llmprof_value *read_node(llmprof_yaml_reader *r,
-                                const yaml_event_t *event, size_t depth) {
+static llmprof_value *read_node(reader *r, const yaml_event_t *event,
+                                size_t depth) {
   if (event->type == YAML_ALIAS_EVENT) {
-    const llmprof_value *node = llmprof_yaml_find_anchor(r, event);
-    return node ? llmprof_yaml_copy(r, event, node, depth) : NULL;
+    const llmprof_value *node = find_anchor(r, event);
+    return node ? copy_node(r, event, node, depth) : NULL;
   }
   const yaml_char_t *anchor = event->type == YAML_SCALAR_EVENT
                                   ? event->data.scalar.anchor
@@ -315,8 +506,8 @@ static llmprof_value *read_node(llmprof_yaml_reader *r,
                              ? read_scalar(r, event)
                              : read_holder(r, event, depth + 1);
   if (!value || !anchor) return value;
-  llmprof_value *copy = llmprof_yaml_copy(r, event, value, 0);
-  if (copy && llmprof_yaml_remember(r, anchor, copy)) return value;
+  llmprof_value *copy = copy_node(r, event, value, 0);
+  if (copy && remember(r, anchor, copy)) return value;
   llmprof_value_free(value);
   return NULL;
 }
@@ -324,45 +515,35 @@ static llmprof_value *read_node(llmprof_yaml_reader *r,
 /* ---- in and out ---- */
 
 /* Drop the next event and tell its type. */
-static bool skip(llmprof_yaml_reader *r, yaml_event_type_t *type,
-                 yaml_mark_t *mark) {
+static bool skip(reader *r, yaml_event_type_t *type, yaml_mark_t *mark) {
   yaml_event_t event;
-  if (!llmprof_yaml_next(r, &event)) return false;
+  if (!next_event(r, &event)) return false;
   *type = event.type;
   *mark = event.start_mark;
   yaml_event_delete(&event);
   return true;
 }
 
-static llmprof_value *read_document(llmprof_yaml_reader *r) {
+static llmprof_value *read_document(reader *r) {
   yaml_event_type_t type;
   yaml_event_t at = {0};
   if (!skip(r, &type, &at.start_mark) || !skip(r, &type, &at.start_mark))
     return NULL; /* the start of the stream, then of the document */
-  if (type == YAML_STREAM_END_EVENT)
-    return llmprof_yaml_made(r, llmprof_value_new_null());
+  if (type == YAML_STREAM_END_EVENT) return made(r, llmprof_value_new_null());
   llmprof_value *value = read_next(r, 0);
   bool ok =
       value && skip(r, &type, &at.start_mark) && skip(r, &type, &at.start_mark);
   if (ok && type != YAML_STREAM_END_EVENT)
-    ok = llmprof_yaml_fail_at(r, LLMPROF_UNSUPPORTED, &at,
-                              "a second document starts here");
+    ok = fail_at(r, LLMPROF_UNSUPPORTED, &at, "a second document starts here");
   if (ok) return value;
   llmprof_value_free(value);
   return NULL;
 }
 
-static llmprof_limits with_defaults(const llmprof_limits *given) {
-  return llmprof_lex_limits(given,
-                            (llmprof_limits){.max_depth = LLMPROF_YAML_DEPTH,
-                                             .max_size = LLMPROF_YAML_SIZE,
-                                             .max_nodes = LLMPROF_YAML_NODES});
-}
-
 /* libyaml compares every %TAG with all before it: a megabyte of them would
  * take ten seconds. They stand at the start of a line; each of these bytes can
  * be the last of what libyaml takes for a line break or a byte order mark. */
-static bool check_directives(const llmprof_yaml_reader *r) {
+static bool check_directives(const reader *r) {
   const char *at = r->bytes, *end = r->bytes + r->size;
   size_t seen = 0;
   while ((at = memmem(at, (size_t)(end - at), "%TAG", 4))) {
@@ -376,7 +557,7 @@ static bool check_directives(const llmprof_yaml_reader *r) {
   return true;
 }
 
-static llmprof_value *read_all(llmprof_yaml_reader *r) {
+static llmprof_value *read_all(reader *r) {
   r->anchors = llmprof_value_new_map();
   llmprof_value *value = NULL;
   if (!r->anchors || !yaml_parser_initialize(&r->parser)) {
@@ -393,25 +574,18 @@ static llmprof_value *read_all(llmprof_yaml_reader *r) {
 }
 
 llmprof_value *llmprof_yaml_parse(const char *bytes, size_t size,
-                                  const char *name,
-                                  const llmprof_limits *limits,
-                                  llmprof_error *err) {
-  llmprof_yaml_reader r = {
-      .name = name, .bytes = bytes, .size = size, .err = err};
-  r.limits = with_defaults(limits);
-  if (size > r.limits.max_size) {
-    llmprof_fail_size(err, name, r.limits.max_size);
-    return NULL;
-  }
+                                  const char *name, llmprof_error *err) {
+  reader r = {.name = name, .bytes = bytes, .size = size, .err = err};
+  if (size > LLMPROF_YAML_SIZE)
+    return llmprof_fail_size(err, name, LLMPROF_YAML_SIZE), NULL;
   return check_directives(&r) ? read_all(&r) : NULL;
 }
 
-llmprof_value *llmprof_yaml_load(const char *path, const llmprof_limits *limits,
-                                 llmprof_error *err) {
+llmprof_value *llmprof_yaml_load(const char *path, llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_value *value = NULL;
-  if (llmprof_fs_read(path, with_defaults(limits).max_size, &text, err))
-    value = llmprof_yaml_parse(text.bytes, text.size, path, limits, err);
+  if (llmprof_fs_read(path, LLMPROF_YAML_SIZE, &text, err))
+    value = llmprof_yaml_parse(text.bytes, text.size, path, err);
   llmprof_buffer_free(&text);
   return value;
 }

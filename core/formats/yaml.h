@@ -16,7 +16,7 @@
 #include "base/value.h"
 #include "llmprof/error.h"
 
-/* What 0 in llmprof_limits stands for. Nodes are counted after aliases are
+/* What is accepted at most. Nodes are counted after aliases are
  * copied, those with an anchor twice, and the text of all scalars together,
  * copies included, is held to the size limit too. */
 enum {
@@ -29,15 +29,12 @@ enum {
  * scalar that does not fit its tag included), LIMIT, NOMEM, UNSUPPORTED for
  * other tags, keys that are lists or maps and a second document, RANGE for a
  * number that is no integer of 64 bits or too large for a double. Messages
- * begin with "name:line:column: ". The text is UTF-8. limits may be NULL. */
+ * begin with "name:line:column: ". The text is UTF-8. */
 llmprof_value *llmprof_yaml_parse(const char *bytes, size_t size,
-                                  const char *name,
-                                  const llmprof_limits *limits,
-                                  llmprof_error *err);
+                                  const char *name, llmprof_error *err);
 
 /* As parse, from a file (NOTFOUND, DENIED, IO). */
-llmprof_value *llmprof_yaml_load(const char *path, const llmprof_limits *limits,
-                                 llmprof_error *err);
+llmprof_value *llmprof_yaml_load(const char *path, llmprof_error *err);
 
 /* Append the value in block style with a newline at the end; the same value
  * gives the same bytes. A string or key is quoted when bare it would read back

@@ -28,16 +28,12 @@ static bool emit(writer *w, int made, yaml_event_t *event) {
 
 /* ---- strings ---- */
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /* 12, -1, .5, but also 1_000, 0b1, 12:30 and 2001-01-01, as other programs
  * read them, and "3 words": simpler to foresee than their exact rules. */
 static bool begins_like_number(const char *text, size_t size) {
   size_t at = size && strchr("+-.", *text) ? 1 : 0;
   if (size > at && text[at] == '.') at++;
-  return size > at && is_digit(text[at]);
+  return size > at && llmprof_lex_is_digit(text[at]);
 }
 
 /* What YAML 1.1 takes for a boolean, and its keys of special meaning. */

@@ -69,10 +69,6 @@ static int text_clean_lines(lua_State *L) {
 static int text_html(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
-  if (llmprof_text_is_html(text, size)) {
-    lua_settop(L, 1);
-    return 1;
-  }
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   llmprof_text_html(buf, text, size);
   return push_buffer(L, buf);

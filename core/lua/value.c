@@ -189,7 +189,7 @@ int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
   bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
-  h->tree = format->parse(text, size, name, NULL, &err);
+  h->tree = format->parse(text, size, name, &err);
   return finish_reading(L, h, ordered, schema, &err);
 }
 
@@ -199,7 +199,7 @@ int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,
   bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
-  h->tree = format->load(path, NULL, &err);
+  h->tree = format->load(path, &err);
   return finish_reading(L, h, ordered, schema, &err);
 }
 

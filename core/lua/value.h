@@ -20,9 +20,8 @@
 typedef struct llmprof_lua_format {
   const char *name; /* stands for the path in messages */
   llmprof_value *(*parse)(const char *bytes, size_t size, const char *name,
-                          const llmprof_limits *limits, llmprof_error *err);
-  llmprof_value *(*load)(const char *path, const llmprof_limits *limits,
-                         llmprof_error *err);
+                          llmprof_error *err);
+  llmprof_value *(*load)(const char *path, llmprof_error *err);
   bool (*write)(const llmprof_value *value, unsigned indent,
                 llmprof_buffer *out, llmprof_error *err);
 } llmprof_lua_format;

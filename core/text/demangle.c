@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "text/lex.h"
 
 enum {
   MOST_DEPTH = 96,
@@ -63,14 +64,10 @@ static bool take_word(reader *r, const char *word) {
   return true;
 }
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 static bool take_number(reader *r, size_t *number) {
-  if (!is_digit(peek(r))) return false;
+  if (!llmprof_lex_is_digit(peek(r))) return false;
   *number = 0;
-  while (is_digit(peek(r)) && *number < MOST_TEXT)
+  while (llmprof_lex_is_digit(peek(r)) && *number < MOST_TEXT)
     *number = *number * 10 + (size_t)(*r->at++ - '0');
   return true;
 }
@@ -81,9 +78,9 @@ static bool take_sequence(reader *r, size_t base, size_t *number) {
   if (take(r, '_')) return true;
   while (*number < MOST_TEXT) {
     char c = peek(r);
-    size_t digit = is_digit(c)            ? (size_t)(c - '0')
-                   : c >= 'A' && c <= 'Z' ? (size_t)(c - 'A') + 10
-                                          : base;
+    size_t digit = llmprof_lex_is_digit(c) ? (size_t)(c - '0')
+                   : c >= 'A' && c <= 'Z'  ? (size_t)(c - 'A') + 10
+                                           : base;
     if (digit >= base) break;
     *number = *number * base + digit;
     r->at++;
@@ -214,7 +211,7 @@ static bool put_operator(reader *r, llmprof_buffer *out) {
 static bool put_unqualified(reader *r, llmprof_buffer *out) {
   size_t number;
   take(r, 'L'); /* of internal linkage */
-  if (is_digit(peek(r))) return put_source_name(r, out);
+  if (llmprof_lex_is_digit(peek(r))) return put_source_name(r, out);
   if (take_word(r, "Ul")) return put_lambda(r, out);
   if (take_word(r, "Ut")) {
     if (!take_sequence(r, 10, &number)) return false;
@@ -351,7 +348,7 @@ static bool parse_local(reader *r, llmprof_buffer *out, name_kind *kind) {
   llmprof_buffer_puts(out, "::");
   if (!parse_name(r, out, kind)) return false;
   if (take_word(r, "__")) return take_number(r, &number) && take(r, '_');
-  if (peek(r) == '_' && is_digit(peek_second(r))) r->at += 2;
+  if (peek(r) == '_' && llmprof_lex_is_digit(peek_second(r))) r->at += 2;
   return true;
 }
 

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/digits.h"
-
 enum {
+  EASY_PLACES = 15,                     /* a power of ten that is a double */
+  FIXED_SIZE = LLMPROF_MAX_DIGITS + 24, /* bytes of any number as text */
   LONGEST = DBL_MAX_10_EXP + LLMPROF_MAX_DIGITS + 16 /* bytes of any number */
 };
 
@@ -73,16 +73,24 @@ const llmprof_unit *llmprof_unit_named(llmprof_quantity quantity,
 
 /* ---- numbers of the last digit ---- */
 
-const char llmprof_digit_pairs[200] = "00010203040506070809"
-                                      "10111213141516171819"
-                                      "20212223242526272829"
-                                      "30313233343536373839"
-                                      "40414243444546474849"
-                                      "50515253545556575859"
-                                      "60616263646566676869"
-                                      "70717273747576777879"
-                                      "80818283848586878889"
-                                      "90919293949596979899";
+/* The digits of number / 10^places, and where they begin. */
+static const char *write_fixed(char room[FIXED_SIZE], uint64_t number,
+                               int places) {
+  char *at = room + FIXED_SIZE - 1;
+  *at = '\0';
+  for (int i = 0; number || i <= places; i++, number /= 10) {
+    if (places && i == places) *--at = '.';
+    *--at = (char)('0' + number % 10);
+  }
+  return at;
+}
+
+void llmprof_put_fixed(llmprof_buffer *out, bool negative, uint64_t number,
+                       int places) {
+  char room[FIXED_SIZE];
+  if (negative && number) llmprof_buffer_putc(out, '-');
+  llmprof_buffer_puts(out, write_fixed(room, number, places));
+}
 
 static uint64_t power_of_ten(int power) {
   uint64_t product = 1;
@@ -99,14 +107,14 @@ static bool scale_integer(uint64_t number, int power, uint64_t *scaled) {
 }
 
 bool llmprof_scale_easily(double value, int power, uint64_t *number) {
-  static const double powers[LLMPROF_EASY_PLACES + 1] = {
+  static const double powers[EASY_PLACES + 1] = {
       1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
   const double exact = 4503599627370496.0; /* below, halves are doubles */
   double size = fabs(value);
   if (power < 0) /* what is behind the point makes no half of an integer */
     return size < 0x1p63 && scale_integer((uint64_t)size, power, number);
-  if (power > LLMPROF_EASY_PLACES) return false;
+  if (power > EASY_PLACES) return false;
   double product = size * powers[power];
   if (!(product < exact)) return false;
   if ((double)(uint64_t)size == size) { /* and so is the product */
@@ -181,9 +189,9 @@ static void append_unit(llmprof_buffer *out, const llmprof_unit *unit,
 static bool append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
                          const llmprof_unit *unit, int places,
                          const llmprof_format *format) {
-  char text[LLMPROF_FIXED_SIZE + 1];
-  *llmprof_put_fixed(text, false, number, places) = '\0';
-  append(out, negative, text, places, format->separator);
+  char room[FIXED_SIZE];
+  append(out, negative, write_fixed(room, number, places), places,
+         format->separator);
   append_unit(out, unit, format);
   return true;
 }

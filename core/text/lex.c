@@ -44,21 +44,8 @@ size_t llmprof_lex_utf8(const char *at, size_t left) {
   return size;
 }
 
-/* Where the next byte is that is not ASCII, or the end. */
-static size_t after_ascii(const char *bytes, size_t at, size_t size) {
-  uint64_t eight;
-  for (; size - at >= sizeof eight; at += sizeof eight) {
-    memcpy(&eight, bytes + at, sizeof eight);
-    if (eight & UINT64_C(0x8080808080808080)) break;
-  }
-  while (at < size && (unsigned char)bytes[at] < 0x80) at++;
-  return at;
-}
-
 bool llmprof_lex_is_utf8(const char *bytes, size_t size) {
-  size_t at, length;
-  for (at = after_ascii(bytes, 0, size); at < size;
-       at = after_ascii(bytes, at + length, size)) {
+  for (size_t at = 0, length; at < size; at += length) {
     length = llmprof_lex_utf8(bytes + at, size - at);
     if (!length) return false;
   }
@@ -89,8 +76,14 @@ const char *llmprof_lex_quote(char *out, const char *bytes, size_t size) {
 
 /* ---- numbers ---- */
 
+size_t llmprof_lex_digits_at_end(const char *text, size_t size) {
+  size_t count = 0;
+  while (count < size && llmprof_lex_is_digit(text[size - count - 1])) count++;
+  return count;
+}
+
 static unsigned digit_value(char c) {
-  if (c >= '0' && c <= '9') return (unsigned)(c - '0');
+  if (llmprof_lex_is_digit(c)) return (unsigned)(c - '0');
   return (unsigned)((c | 0x20) - 'a') + 10;
 }
 
@@ -151,17 +144,4 @@ void llmprof_lex_put_double(llmprof_buffer *out, double number) {
   llmprof_buffer_add(out, text, mantissa);
   if (!memchr(text, '.', mantissa)) llmprof_buffer_puts(out, ".0");
   llmprof_buffer_puts(out, text + mantissa);
-}
-
-/* ---- limits and files ---- */
-
-llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
-                                  llmprof_limits defaults) {
-  llmprof_limits limits = given ? *given : defaults;
-  if (!limits.max_depth) limits.max_depth = defaults.max_depth;
-  if (limits.max_depth > LLMPROF_MAX_DEPTH)
-    limits.max_depth = LLMPROF_MAX_DEPTH;
-  if (!limits.max_size) limits.max_size = defaults.max_size;
-  if (!limits.max_nodes) limits.max_nodes = defaults.max_nodes;
-  return limits;
 }

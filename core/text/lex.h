@@ -1,5 +1,5 @@
 /* What the readers and writers of JSON and YAML share: places in a text,
- * UTF-8, numbers that survive both ways in any locale, limits. */
+ * UTF-8, numbers that survive both ways in any locale. */
 #ifndef LLMPROF_CORE_LEX_H
 #define LLMPROF_CORE_LEX_H
 
@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/value.h"
 #include "llmprof/error.h"
 
 /* Line and column, 1-based, column in bytes, of the byte at `offset`. */
@@ -30,6 +29,14 @@ enum {
  * Returns out, which has room for LLMPROF_LEX_QUOTED. */
 const char *llmprof_lex_quote(char *out, const char *bytes, size_t size);
 
+/* Is it a decimal digit, in any locale? */
+static inline bool llmprof_lex_is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* How many decimal digits a text ends with. */
+size_t llmprof_lex_digits_at_end(const char *text, size_t size);
+
 /* Digits of the base (2 to 16) with an optional sign; the caller has checked
  * that they are that. False when the number does not fit. */
 bool llmprof_lex_int(const char *digits, size_t size, unsigned base,
@@ -42,10 +49,5 @@ llmprof_code llmprof_lex_double(const char *text, size_t size, double *value);
 /* A finite number so that it reads back as the same double and never as an
  * integer: "1.0", "0.1", "1.0e+30". */
 void llmprof_lex_put_double(llmprof_buffer *out, double number);
-
-/* The limits given (may be NULL), defaults where they are 0, the depth held to
- * LLMPROF_MAX_DEPTH. */
-llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
-                                  llmprof_limits defaults);
 
 #endif

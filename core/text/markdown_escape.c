@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "text/markdown.h"
-#include "text/shown.h"
 #include "text/text.h"
 
 static bool is_blank(char c) {

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "text/shown.h"
-
 enum {
   REPLACEMENT = 0xFFFD,
   ZWJ = 0x200D,
@@ -160,47 +158,18 @@ static size_t plain_run(const char *text, size_t size, bool keep_lines) {
   return at;
 }
 
-/* Bytes at the start of `text` each of which is a cluster of one column. */
-static size_t single_run(const char *text, size_t size) {
-  size_t run = plain_run(text, size, false);
-  bool goes_on = run && run < size && (unsigned char)text[run] >= 0x80;
-  return run - goes_on;
-}
-
-/* The same or, where there are none, of one cluster; at most `columns` of it
- * where it is a run. */
-static size_t next_clusters(const char *text, size_t size, size_t columns,
-                            size_t *width) {
-  size_t run = single_run(text, size);
-  if (!run) return llmprof_text_cluster(text, size, width);
-  *width = run < columns ? run : columns;
-  return *width;
-}
-
 size_t llmprof_text_width(const char *text, size_t size) {
   size_t columns = 0, width;
   for (size_t at = 0; at < size; columns += width)
-    at += next_clusters(text + at, size - at, SIZE_MAX, &width);
+    at += llmprof_text_cluster(text + at, size - at, &width);
   return columns;
 }
 
 /* ---- making it fit ---- */
 
-/* Are eight bytes characters of one byte each, none of them NUL? */
-static bool is_sound_word(const char *text) {
-  const uint64_t low = UINT64_C(0x0101010101010101), high = low << 7;
-  uint64_t word;
-  memcpy(&word, text, sizeof word);
-  return !((word | (word - low)) & high);
-}
-
 bool llmprof_text_is_sound(const char *text, size_t size) {
   uint32_t code;
   for (size_t at = 0; at < size;) {
-    if (size - at >= sizeof(uint64_t) && is_sound_word(text + at)) {
-      at += sizeof(uint64_t);
-      continue;
-    }
     at += llmprof_utf8_decode(text + at, size - at, &code);
     if (code == REPLACEMENT || code == 0) return false;
   }
@@ -314,9 +283,9 @@ static size_t head_size(const char *text, size_t size, size_t columns,
   size_t at = 0;
   *width = 0;
   while (at < size) {
-    size_t wide, room = columns - *width;
-    size_t taken = next_clusters(text + at, size - at, room ? room : 1, &wide);
-    if (wide > room) break;
+    size_t wide;
+    size_t taken = llmprof_text_cluster(text + at, size - at, &wide);
+    if (*width + wide > columns) break;
     *width += wide;
     at += taken;
   }
@@ -330,7 +299,7 @@ static size_t tail_start(const char *text, size_t size, size_t total,
   size_t at = 0, width = 0;
   while (at < size && total - width > columns) {
     size_t wide;
-    at += next_clusters(text + at, size - at, total - width - columns, &wide);
+    at += llmprof_text_cluster(text + at, size - at, &wide);
     width += wide;
   }
   return at;

@@ -60,6 +60,14 @@ void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size);
 void llmprof_text_clean_lines(llmprof_buffer *out, const char *text,
                               size_t size);
 
+/* The same for programs that compare bytes: characters without a shape stay,
+ * but for turns of the direction of writing. */
+void llmprof_text_clean_exact(llmprof_buffer *out, const char *text,
+                              size_t size);
+
+/* Append what stands for a character of llmprof_text_is_control. */
+void llmprof_text_put_control(llmprof_buffer *out, uint32_t code);
+
 /* Are all bytes printable ASCII or, with keep_lines, newlines? Such a text is
  * clean. */
 bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines);
@@ -67,9 +75,6 @@ bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines);
 /* Append the text, clean, for an element or a quoted attribute of HTML: a
  * character that means something there is its entity. */
 void llmprof_text_html(llmprof_buffer *out, const char *text, size_t size);
-
-/* Is the text that for itself? All bytes are printable ASCII then. */
-bool llmprof_text_is_html(const char *text, size_t size);
 
 typedef enum llmprof_ellipsis {
   LLMPROF_MIDDLE, /* keep two thirds from the start and a third of the end */

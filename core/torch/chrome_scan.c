@@ -59,10 +59,6 @@ typedef struct scanner {
   unsigned depth;        /* brackets that are open */
 } scanner;
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 static bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -116,8 +112,7 @@ static bool add_decoded(llmprof_buffer *out, const span *string) {
   for (size_t i = 0; i < text.size; i++)
     if ((unsigned char)text.bytes[i] < 0x20) text.bytes[i] = ' ';
   llmprof_value *value =
-      text.failed ? NULL
-                  : llmprof_json_parse(text.bytes, text.size, "", NULL, &why);
+      text.failed ? NULL : llmprof_json_parse(text.bytes, text.size, "", &why);
   if (value)
     llmprof_buffer_puts(out, llmprof_value_string(value, NULL));
   else
@@ -146,7 +141,7 @@ static bool keep_string(scanner *s, field what) {
 /* ---- numbers ---- */
 
 static void skip_digits(scanner *s) {
-  while (s->at < s->end && is_digit(*s->at)) s->at++;
+  while (s->at < s->end && llmprof_lex_is_digit(*s->at)) s->at++;
 }
 
 static bool skip_some_digits(scanner *s) {
@@ -169,15 +164,16 @@ static bool skip_exponent(scanner *s) {
 }
 
 static bool is_number(const scanner *s) {
-  return is_digit(*s->at) ||
-         (*s->at == '-' && s->at + 1 < s->end && is_digit(s->at[1]));
+  return llmprof_lex_is_digit(*s->at) || (*s->at == '-' && s->at + 1 < s->end &&
+                                          llmprof_lex_is_digit(s->at[1]));
 }
 
 /* As JSON has it, and whole: something follows. */
 static bool skip_number(scanner *s) {
   s->at += *s->at == '-';
   bool leads_with_zero = *s->at++ == '0';
-  if (leads_with_zero && s->at < s->end && is_digit(*s->at)) return false;
+  if (leads_with_zero && s->at < s->end && llmprof_lex_is_digit(*s->at))
+    return false;
   skip_digits(s);
   return skip_fraction(s) && skip_exponent(s) && s->at < s->end;
 }
@@ -197,7 +193,7 @@ static bool take_integer(scanner *s, int64_t *value) {
   if (!skip_number(s)) return false;
   *value = 0;
   for (const char *at = begin + negative; plain && at < s->at; at++) {
-    plain = is_digit(*at) && at - begin < LONGEST_INTEGER;
+    plain = llmprof_lex_is_digit(*at) && at - begin < LONGEST_INTEGER;
     *value = *value * 10 + (*at - '0');
   }
   if (!plain)

@@ -84,8 +84,7 @@ static bool add_device(llmprof_builder *builder, const llmprof_value *from) {
 /* NULL: it is none of JSON, or memory ran out: *ok tells. */
 static llmprof_value *parse(const char *json, bool *ok) {
   llmprof_error why = {0};
-  llmprof_value *value =
-      llmprof_json_parse(json, strlen(json), "header", NULL, &why);
+  llmprof_value *value = llmprof_json_parse(json, strlen(json), "header", &why);
   *ok = value || why.code != LLMPROF_NOMEM;
   return value;
 }

@@ -4,29 +4,22 @@
 
 #include "support.h"
 
-static void assert_refused(const char *text, size_t size,
-                           const llmprof_limits *limits, llmprof_code code,
-                           const char *message) {
+void assert_broken(const char *text, size_t size, llmprof_code code,
+                   const char *message) {
   llmprof_error err = {0};
-  if (tested.parse(text, size, tested.name, limits, &err))
+  if (tested.parse(text, size, tested.name, &err))
     fail_msg("accepted: %s", text);
   assert_string_equal(err.message, message);
   assert_int_equal(err.code, code);
 }
 
-void assert_broken(const char *text, size_t size, llmprof_code code,
-                   const char *message) {
-  assert_refused(text, size, NULL, code, message);
+void assert_over(const char *text, const char *message) {
+  assert_broken(text, strlen(text), LLMPROF_LIMIT, message);
 }
 
-void assert_over(const char *text, llmprof_limits limits, const char *message) {
-  assert_refused(text, strlen(text), &limits, LLMPROF_LIMIT, message);
-}
-
-void assert_within(const char *text, llmprof_limits limits) {
+void assert_within(const char *text) {
   llmprof_error err = {0};
-  llmprof_value *value =
-      tested.parse(text, strlen(text), tested.name, &limits, &err);
+  llmprof_value *value = tested.parse(text, strlen(text), tested.name, &err);
   if (!value) fail_msg("%s", err.message);
   llmprof_value_free(value);
 }

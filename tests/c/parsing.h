@@ -8,7 +8,7 @@
 
 typedef struct test_parser {
   llmprof_value *(*parse)(const char *bytes, size_t size, const char *name,
-                          const llmprof_limits *limits, llmprof_error *err);
+                          llmprof_error *err);
   const char *name;
 } test_parser;
 
@@ -19,8 +19,8 @@ void assert_broken(const char *text, size_t size, llmprof_code code,
                    const char *message);
 
 /* The text is refused for its size (LLMPROF_LIMIT), or accepted. */
-void assert_over(const char *text, llmprof_limits limits, const char *message);
-void assert_within(const char *text, llmprof_limits limits);
+void assert_over(const char *text, const char *message);
+void assert_within(const char *text);
 
 /* "[[[...]]]"; lives until the next call. */
 const char *nested(size_t depth);

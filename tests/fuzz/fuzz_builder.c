@@ -153,7 +153,7 @@ static void check_perfetto(llmprof_trace *trace, const llmprof_window *window) {
                                             .window_count = window ? 1 : 0};
   llmprof_error err = {0};
   if (!llmprof_perfetto_write(trace, path, &options, NULL, &err)) return;
-  llmprof_value *value = llmprof_json_load(path, NULL, &err);
+  llmprof_value *value = llmprof_json_load(path, &err);
   if (!value) fprintf(stderr, "%s\n", err.message);
   FUZZ_CHECK(value);
   llmprof_value_free(value);

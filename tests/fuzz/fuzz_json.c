@@ -8,8 +8,7 @@ static void check_round_trip(const llmprof_value *value, unsigned indent) {
   llmprof_buffer out = {0};
   llmprof_error err = {0};
   FUZZ_CHECK(llmprof_json_write(value, indent, &out, &err));
-  llmprof_value *again =
-      llmprof_json_parse(out.bytes, out.size, "again", NULL, &err);
+  llmprof_value *again = llmprof_json_parse(out.bytes, out.size, "again", &err);
   FUZZ_CHECK(again);
   FUZZ_CHECK(trees_equal(value, again));
   llmprof_value_free(again);
@@ -19,7 +18,7 @@ static void check_round_trip(const llmprof_value *value, unsigned indent) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_error err = {0};
   llmprof_value *value =
-      llmprof_json_parse((const char *)bytes, size, "fuzz", NULL, &err);
+      llmprof_json_parse((const char *)bytes, size, "fuzz", &err);
   if (value) {
     check_round_trip(value, 0);
     check_round_trip(value, 2);

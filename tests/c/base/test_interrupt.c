@@ -37,7 +37,7 @@ static llmprof_buffer repeated(const char *head, const char *piece,
 static bool parse_json(llmprof_error *err) {
   llmprof_buffer text = repeated("[0", ",1.5", "]", 1 << 18);
   llmprof_value *value =
-      llmprof_json_parse(text.bytes, text.size, "x.json", NULL, err);
+      llmprof_json_parse(text.bytes, text.size, "x.json", err);
   llmprof_value_free(value);
   llmprof_buffer_free(&text);
   return value != NULL;
@@ -46,7 +46,7 @@ static bool parse_json(llmprof_error *err) {
 static bool parse_yaml(llmprof_error *err) {
   llmprof_buffer text = repeated("", "- text\n", "", 1 << 14);
   llmprof_value *value =
-      llmprof_yaml_parse(text.bytes, text.size, "x.yaml", NULL, err);
+      llmprof_yaml_parse(text.bytes, text.size, "x.yaml", err);
   llmprof_value_free(value);
   llmprof_buffer_free(&text);
   return value != NULL;

@@ -27,8 +27,7 @@ static llmprof_error said;
 
 static bool fits(const llmprof_schemas *schemas, const char *name,
                  const char *text) {
-  llmprof_value *value =
-      llmprof_json_parse(text, strlen(text), "value", NULL, &said);
+  llmprof_value *value = llmprof_json_parse(text, strlen(text), "value", &said);
   assert_non_null(value);
   bool ok = llmprof_schemas_check(schemas, name, NULL, value, &said);
   llmprof_value_free(value);
