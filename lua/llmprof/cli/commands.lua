@@ -62,9 +62,7 @@ end
 
 -- The options of a command, --help included.
 function commands.options_of(command)
-  local extended = table.move(command.options or {}, 1, #(command.options or {}), 1, {})
-  extended[#extended + 1] = HELP_OPTION
-  return extended
+  return lists.joined(command.options or {}, { HELP_OPTION })
 end
 
 

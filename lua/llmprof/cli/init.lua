@@ -7,6 +7,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local lazy = require "llmprof.io.lazy"
 local limits = require "llmprof.process.limits"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local options = require "llmprof.cli.options"
 local out = require "llmprof.io.output"
@@ -55,12 +56,10 @@ local function no_command(name)
   if other_words[name] then
     errors.raise("usage", ("no command '%s'"):format(name), { hint = other_words[name] })
   end
-  local known, recipes = commands.names(), files.names("recipes", ".lua")
-  table.move(recipes, 1, #recipes, #known + 1, known)
-  local begun = {}
-  for _, other in ipairs(#name > 2 and known or {}) do
-    if other:sub(1, #name) == name then begun[#begun + 1] = "'" .. other .. "'" end
-  end
+  local known = lists.joined(commands.names(), files.names("recipes", ".lua"))
+  local begun = lists.map(#name > 2 and known or {}, function(other)
+    return other:sub(1, #name) == name and "'" .. other .. "'" or nil
+  end)
   errors.raise("usage", ("no command '%s'%s"):format(name, #begun > 0
       and (" (did you mean %s?)"):format(table.concat(begun, " or "))
       or nearest.suggestion(name, known)),

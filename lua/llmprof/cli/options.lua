@@ -32,9 +32,9 @@ end
 
 
 local function find(spec, name)
-  local found, names = options.named(spec, name), {}
+  local found = options.named(spec, name)
   if found then return found end
-  for i, option in ipairs(spec) do names[i] = "--" .. option[1] end
+  local names = lists.map(spec, function(option) return "--" .. option[1] end)
   bad("unknown option " .. name .. nearest.suggestion(name, names), "--help lists the options")
 end
 
@@ -135,8 +135,8 @@ end
 
 -- The option lines of a help text.
 function options.help(spec)
-  local width, lines = 0, {}
-  for _, option in ipairs(spec) do width = math.max(width, #left_column(option)) end
+  local lines = {}
+  local _, width = lists.largest(spec, function(option) return #left_column(option) end)
   for _, option in ipairs(spec) do
     local text = option.help
     if option.choices then text = text .. ": " .. table.concat(option.choices, ", ") end

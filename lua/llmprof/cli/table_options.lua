@@ -7,25 +7,16 @@ local text = require "llmprof.text"
 
 local table_options = {}
 
--- Names of the formats that fit, in their order.
-local function names(fits)
-  local list = {}
-  for _, format in ipairs(tables.formats()) do
-    if fits(format) then list[#list + 1] = format.name end
-  end
-  return list
-end
-
-
 table_options.format = { "format", short = "f", arg = "FORMAT", default = "table",
-  choices = names(function() return true end), help = "output format" }
+  choices = lists.map(tables.formats(), "name"), help = "output format" }
 
 table_options.json = { "json", help = "as -f json" }
 
 -- Of a command that prints several tables and text as one document.
 table_options.document_format = { "format", short = "f", arg = "FORMAT", default = "table",
-  choices = names(function(format) return format.heading or format.name == "json" end),
-  help = "output format" }
+  choices = lists.map(tables.formats(), function(format)
+    return (format.heading or format.name == "json") and format.name or nil
+  end), help = "output format" }
 
 table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 

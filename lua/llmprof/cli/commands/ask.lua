@@ -1,8 +1,10 @@
 -- llmprof ask CODE RUN: a question in the language of the prompt that can only read, for
 -- `llmprof mcp`; people have -e.
 local lazy = require "llmprof.io.lazy"
+local copy = require("llmprof.tables.keys").merged
 local errors = require "llmprof.process.errors"
 local evaluate = lazy "llmprof.cli.repl.evaluate"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
@@ -10,11 +12,6 @@ local whatif = lazy "llmprof.whatif"
 
 local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
 
-
--- ---- the language, read only ----
-
--- For questions of somebody else: data and functions that only compute; no files, no processes,
--- nothing that outlives the question.
 
 -- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.
 local DATA = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
@@ -24,13 +21,6 @@ local DATA = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps"
 -- Of Lua: nothing that loads code, catches an interrupt or reaches another environment.
 local FUNCTIONS = { "assert", "error", "ipairs", "math", "next", "pairs", "select", "table",
   "tonumber", "tostring", "type", "utf8" }
-
-
-local function copy(library)
-  local made = {}
-  for name, value in pairs(library) do made[name] = value end
-  return made
-end
 
 
 -- ---- texts without addresses ----
@@ -81,8 +71,7 @@ end
 function command.environment(paths)
   query.seal()
   hide_addresses()
-  local offered = {}
-  for _, name in ipairs(DATA) do offered[name] = true end
+  local offered = lists.set(DATA)
   local self, environment = session.open(paths, offered), { string = copy(string) }
   for _, name in ipairs(FUNCTIONS) do
     local value = _G[name]

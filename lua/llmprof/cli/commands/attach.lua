@@ -8,6 +8,7 @@ local lists = require "llmprof.tables.lists"
 local listen = require "llmprof.listen"
 local out = require "llmprof.io.output"
 local process = lazy "llmprof.process.child"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local collector = lazy "llmprof.collector"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -297,9 +298,7 @@ end
 -- The quantile of what was observed between two looks, in seconds, between the bounds of its
 -- bucket; nil without an observation.
 local function quantile(before, after, share)
-  local bounds = {}
-  for bound in pairs(after) do bounds[#bounds + 1] = bound end
-  table.sort(bounds)
+  local bounds = sorted_keys(after)
   local function count(bound) return after[bound] - (before[bound] or 0) end
   local total = count(bounds[#bounds])
   if total <= 0 then return nil end

@@ -41,11 +41,6 @@ function command.run(given, words)
 end
 
 
--- ---- the checks ----
-
--- A list of llmprof.cli.table_options. The workload is not
--- started, no tool is looked for and nothing is written.
-
 local ok, warn, problem = table_options.ok, table_options.warning, table_options.problem
 
 local HOOKS = { "select_kernels", "flops", "advise", "render" }
@@ -68,20 +63,15 @@ end
 
 -- One check, or a list of what is wrong, each said by itself.
 local function problems_of(name, errs)
-  local list = {}
-  for i, err in ipairs(errs) do list[i] = problem(name, err.message, err.hint) end
-  return list
+  return lists.map(errs, function(err) return problem(name, err.message, err.hint) end)
 end
 
 
 -- The settings where the recipe cannot be read, so that its options are unknown: keys of
 -- llmprof's own are looked at, and those that look like a slip in one.
 local function check_own_settings(state)
-  local words, wrong = {}, {}
-  for _, word in ipairs(state.words) do
-    if config.is_own(word) then words[#words + 1] = word end
-  end
-  config.compose { words = words, problems = wrong }
+  local wrong = {}
+  config.compose { words = lists.filtered(state.words, config.is_own), problems = wrong }
   return problems_of("config", wrong)
 end
 
@@ -107,10 +97,9 @@ local function check_stages(state)
     return warn("stages", "none: the whole run is one stage",
       "name the NVTX ranges of the program: stages = { { \"prefill\" }, { \"decode\" } }")
   end
-  local list = {}
-  for i, doubt in ipairs(plan.doubts(state.made.stages, state.cfg)) do
-    list[i] = warn("stages", doubt.text, doubt.fix)
-  end
+  local list = lists.map(plan.doubts(state.made.stages, state.cfg), function(doubt)
+    return warn("stages", doubt.text, doubt.fix)
+  end)
   return #list > 0 and list or ok("stages", table.concat(names, ", "))
 end
 
@@ -132,10 +121,9 @@ end
 
 
 local function source_of(program)
-  for _, suffix in ipairs(SOURCES) do
-    if fs.stat(program .. suffix) then return program .. suffix end
-  end
-  return nil
+  return lists.map(SOURCES, function(suffix)
+    return fs.stat(program .. suffix) and program .. suffix or nil
+  end)[1]
 end
 
 
@@ -249,7 +237,8 @@ local function run_check(entry, state)
 end
 
 
--- Look at a recipe: its file, a file of values or nil, settings as words.
+-- Look at a recipe: its file, a file of values or nil, settings as words. The workload is not
+-- started, no tool is looked for and nothing is written. A list of llmprof.cli.table_options.
 function command.examine(name, file, words)
   local state, list, listed = { name = name, file = file, words = words }, {}, {}
   for _, entry in ipairs(every) do

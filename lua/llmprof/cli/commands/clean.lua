@@ -148,12 +148,11 @@ local function remove_cache(given, words)
   if #words > 0 or given.keep then
     errors.raise("usage", "--cache is for all that was kept of traces, not for runs")
   end
-  local files, bytes = trace_file.cached(), 0
-  for _, file in ipairs(nsys.kept_exports()) do files[#files + 1] = file end
-  for _, dir in ipairs(lists.joined(reports.kept(), shipped.unpacked())) do
-    files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
-  end
-  for _, file in ipairs(files) do bytes = bytes + file.bytes end
+  local folders = lists.map(lists.joined(reports.kept(), shipped.unpacked()), function(dir)
+    return { dir = dir, bytes = size_of { dir = dir } }
+  end)
+  local files = lists.joined(trace_file.cached(), nsys.kept_exports(), folders)
+  local bytes = lists.sum(files, "bytes")
   local amount = ("%d file%s, %s"):format(#files, #files == 1 and "" or "s", text.bytes(bytes))
   if #files == 0 then
     out.write("nothing to remove\n")

@@ -4,6 +4,7 @@ local errors = require "llmprof.process.errors"
 local table_options = require "llmprof.cli.table_options"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
+local lists = require "llmprof.tables.lists"
 local ncu = require "llmprof.nvidia.ncu.command"
 local nsys = require "llmprof.nvidia.nsys"
 local process = require "llmprof.process.child"
@@ -31,10 +32,6 @@ function command.run(given, words)
   return table_options.has_problem(list) and errors.status.tool or 0
 end
 
-
--- ---- the checks ----
-
--- A list of llmprof.cli.table_options; none changes anything.
 
 -- ---- the collector ----
 
@@ -101,8 +98,6 @@ local function counters(path)
 end
 
 
--- ---- the machine ----
-
 -- Less free disk than this is too little for a report, in bytes.
 local ENOUGH_DISK = 5e9
 
@@ -114,17 +109,11 @@ local ok, warn, problem = table_options.ok, table_options.warning, table_options
 
 local function check_gpu(state)
   local devices, reason = gpu.list()
-  state.devices = {}
-  local names = {}
-  for _, device in ipairs(devices) do
-    if device.error then
-      names[#names + 1] = device.error
-    else
-      state.devices[#state.devices + 1] = device
-      names[#names + 1] = ("%s, %s"):format(device.name or "GPU",
-        device.memory_total_bytes and text.bytes(device.memory_total_bytes, { digits = 0 }) or "?")
-    end
-  end
+  state.devices = lists.filtered(devices, function(device) return not device.error end)
+  local names = lists.map(devices, function(device)
+    return device.error or ("%s, %s"):format(device.name or "GPU",
+      device.memory_total_bytes and text.bytes(device.memory_total_bytes, { digits = 0 }) or "?")
+  end)
   if #state.devices == 0 then
     return problem("GPU", reason or table.concat(names, "; "),
       "without a GPU, capture=recorded and every command that reads files still work")
@@ -302,20 +291,18 @@ local function check_cache()
   elseif most == 0 then
     return ok("cache", "off: traces are read again each time")
   end
-  local bytes = 0
-  for _, file in ipairs(trace_file.cached()) do bytes = bytes + file.bytes end
+  local bytes = lists.sum(trace_file.cached(), "bytes")
   return ok("cache", ("%s of %s in %s"):format(text.bytes(bytes), text.bytes(most,
     { digits = 0 }), folder))
 end
 
 
 local function check_ncu_config()
-  local found = {}
   local home = os.getenv "HOME"
-  for _, folder in ipairs { ".", home and home .. "/.config/NVIDIA Corporation" } do
-    local path = folder .. "/config.ncu-cfg"
-    if fs.stat(path) then found[#found + 1] = path end
-  end
+  local folders = { ".", home and home .. "/.config/NVIDIA Corporation" }
+  local found = lists.map(folders, function(folder)
+    return fs.stat(folder .. "/config.ncu-cfg") and folder .. "/config.ncu-cfg"
+  end)
   if #found > 0 then
     return warn("ncu config", table.concat(found, ", ") .. " changes ncu's options",
       "llmprof passes --config-file off; your own ncu calls do not")

@@ -46,39 +46,6 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
 }
 
 
--- ---- windows ----
-
--- Windows: intervals, { first, last } in ns, last not included.
-
--- The same time as windows in order that do not overlap.
-function command.merge_windows(list)
-  local sorted, merged = table.move(list, 1, #list, 1, {}), {}
-  table.sort(sorted, lists.by("first", "last"))
-  for _, window in ipairs(sorted) do
-    local before = merged[#merged]
-    if before and window.first <= before.last then
-      before.last = math.max(before.last, window.last)
-    else
-      merged[#merged + 1] = { first = window.first, last = window.last }
-    end
-  end
-  return merged
-end
-
-
--- What of windows in order lies between two times.
-function command.clip_windows(list, first, last)
-  local clipped = {}
-  for _, window in ipairs(list) do
-    local from, to = math.max(window.first, first), math.min(window.last, last)
-    if from < to then clipped[#clipped + 1] = { first = from, last = to } end
-  end
-  return clipped
-end
-
-
--- ---- the command ----
-
 local check = errors.check
 
 
@@ -109,28 +76,30 @@ local function no_stage(ranges, name)
 end
 
 
--- When ranges of these names are open.
-local function stage_windows(trace, names)
-  local ranges, list = check(trace:frame "ranges"), {}
+-- When ranges of these names are open between two times: windows in order that do not overlap.
+local function stage_windows(trace, names, first, last)
+  local ranges = check(trace:frame "ranges")
   for _, name in ipairs(names) do
-    local found = ranges:where { tag = name }
-    if #found == 0 then no_stage(ranges, name) end
-    local starts, ends = found:values "start", found:values "end"
-    for i, start in ipairs(starts) do list[#list + 1] = { first = start, last = ends[i] } end
+    if #ranges:where { tag = name } == 0 then no_stage(ranges, name) end
   end
-  return command.merge_windows(list)
+  local open = ranges:where({ tag = names }):union():frame()
+  local starts, ends, list = open:values "start", open:values "end", {}
+  for i, start in ipairs(starts) do
+    local from, to = math.max(start, first), math.min(ends[i], last)
+    if from < to then list[#list + 1] = { first = from, last = to } end
+  end
+  return list
 end
 
 
--- What is asked for, or nil: everything.
+-- What is asked for as windows, { first, last } in ns, last not included; nil: everything.
 local function wanted(trace, given)
   if not given.stage and not given.from and not given.to then return nil end
   local first = to_ns(given, "from", math.mininteger)
   local last = to_ns(given, "to", math.maxinteger)
   if first >= last then errors.raise("usage", "--from must be before --to") end
-  local list = given.stage and stage_windows(trace, given.stage)
-    or { { first = math.mininteger, last = math.maxinteger } }
-  list = command.clip_windows(list, first, last)
+  local list = given.stage and stage_windows(trace, given.stage, first, last)
+    or { { first = first, last = last } }
   if #list == 0 then
     errors.raise("usage", "no range of that name is open between --from and --to")
   end

@@ -7,6 +7,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local identity = lazy "llmprof.run.identity"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local layout = lazy "llmprof.bundle.layout"
 local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.io.output"
@@ -110,11 +111,9 @@ end
 -- One run in a process of its own: which starts as the next does, may have another working
 -- folder, and leaves no memory behind.
 local function run_once(words, folder, id, given, cwd)
-  local argv = table.move(words, 1, #words, 3, { sys.executable(), "run" })
-  argv[#argv + 1] = "run.root=" .. folder
-  argv[#argv + 1] = "run.id=" .. id
-  argv[#argv + 1] = "--quiet"
-  if given["trust-config"] then argv[#argv + 1] = "--trust-config" end
+  local argv = lists.joined({ sys.executable(), "run" }, words,
+    { "run.root=" .. folder, "run.id=" .. id, "--quiet" },
+    given["trust-config"] and { "--trust-config" } or {})
   local result, message = process.run(argv, { cwd = cwd, stdout = "inherit", stderr = "inherit",
     kill_orphans = true })
   if not result then errors.raise("failed", message) end
@@ -135,10 +134,7 @@ local function run_all(job)
   local before, after = job.before, nil
   local before_words = { job.words[1], "--config", job.baseline .. "/" .. layout.config,
     "out=null" }
-  local after_words = table.move(job.words, 1, #job.words, 1, {})
-  if given.config then
-    table.move({ "--config", given.config }, 1, 2, #after_words + 1, after_words)
-  end
+  local after_words = lists.joined(job.words, given.config and { "--config", given.config } or {})
   for round = 1, job.most do
     for turn = 1, 2 do
       local is_after = turn % 2 == round % 2

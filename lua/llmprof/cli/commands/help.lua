@@ -60,11 +60,10 @@ end
 
 -- Commands, topics and exit statuses.
 function command.general()
-  local lines = {}
-  for _, name in ipairs(commands.names()) do
+  local lines = lists.map(commands.names(), function(name)
     local summary = commands.summary(name)
-    if summary then lines[#lines + 1] = ("  %-10s  %s\n"):format(name, summary) end
-  end
+    return summary and ("  %-10s  %s\n"):format(name, summary) or nil
+  end)
   return commands.fit(GENERAL:format(table.concat(lines), topic_list()))
 end
 
@@ -163,22 +162,17 @@ end
 
 
 local function keys_with(word)
-  local list, defaults = {}, require "llmprof.recipe.defaults"
-  for _, key in ipairs(sorted_keys(defaults)) do
-    if holds(word, key, defaults[key][1]) then list[#list + 1] = { key, defaults[key][1] } end
-  end
-  return list
+  local defaults = require "llmprof.recipe.defaults"
+  return lists.map(sorted_keys(defaults), function(key)
+    return holds(word, key, defaults[key][1]) and { key, defaults[key][1] } or nil
+  end)
 end
 
 
 local function sections_with(word)
-  local list = {}
-  for _, section in ipairs(sections.all()) do
-    if holds(word, section.name, section.title) then
-      list[#list + 1] = { section.name, section.title }
-    end
-  end
-  return list
+  return lists.map(sections.all(), function(section)
+    return holds(word, section.name, section.title) and { section.name, section.title } or nil
+  end)
 end
 
 
@@ -200,11 +194,12 @@ end
 local function search(words)
   local pieces = {}
   for _, kind in ipairs(kinds) do
-    local list, width = kind[2](words:lower()), 0
-    for i = 1, math.min(#list, FOUND) do width = math.max(width, text.width(list[i][1])) end
+    local list = kind[2](words:lower())
+    local first = lists.first(list, FOUND)
+    local _, width = lists.largest(first, function(entry) return text.width(entry[1]) end)
     if #list > 0 then pieces[#pieces + 1] = ("%s:\n"):format(kind[1]) end
-    for i = 1, math.min(#list, FOUND) do
-      pieces[#pieces + 1] = entry_lines(list[i], math.min(width, 30))
+    for _, entry in ipairs(first) do
+      pieces[#pieces + 1] = entry_lines(entry, math.min(width, 30))
     end
     if #list > FOUND then pieces[#pieces + 1] = ("  and %d more\n"):format(#list - FOUND) end
   end
@@ -215,9 +210,8 @@ end
 -- ---- the command ----
 
 local function unknown(name)
-  local known = commands.names()
-  for _, topic in ipairs(reference.topics()) do known[#known + 1] = topic.name end
-  for _, module in ipairs(reference.module_names()) do known[#known + 1] = module end
+  local known = lists.joined(commands.names(), lists.map(reference.topics(), "name"),
+    reference.module_names())
   errors.raise("usage", ("no command or topic '%s'%s"):format(name,
     nearest.suggestion(name, known)), { hint = "llmprof help lists them" })
 end

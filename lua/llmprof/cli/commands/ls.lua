@@ -133,11 +133,8 @@ end
 
 -- "bench, tpot ms: ▂▂▂█ 20.000 to 24.120, 1 change"
 local function history_line(metric, recipe, rows)
-  local values, changes, most, least = {}, 0, -math.huge, math.huge
-  for i, row in ipairs(rows) do
-    values[i], most, least = row.value, math.max(most, row.value), math.min(least, row.value)
-    if row.verdict then changes = changes + 1 end
-  end
+  local values, changes = lists.map(rows, "value"), #lists.filtered(rows, "verdict")
+  local least, most = math.min(table.unpack(values)), math.max(table.unpack(values))
   return ("%s, %s%s: %s %s to %s, %d change%s"):format(recipe, metric.path,
     metric.unit and " " .. metric.unit or "", pictures.spark(values, least, most),
     text.number(least, 3), text.number(most, 3), changes, changes == 1 and "" or "s")
@@ -168,11 +165,11 @@ function command.run(given, words)
     print_history(given)
     return 0
   elseif words[1] then
-    local run, list = artifacts.open(words[1], given.root), {}
-    for i, file in ipairs(run:files()) do
-      list[i] = { path = run:path(file.name), bytes = file.bytes,
+    local run = artifacts.open(words[1], given.root)
+    local list = lists.map(run:files(), function(file)
+      return { path = run:path(file.name), bytes = file.bytes,
         replaces = layout.replaces[file.name] }
-    end
+    end)
     out.write(table_options.render(given, file_columns, table_options.first(list, given)))
     return 0
   end
@@ -182,8 +179,7 @@ function command.run(given, words)
     list[#list + 1] = row_of(runs[i], now)
   end
   if #runs == 0 then out.complain("no runs in " .. given.root) end
-  local shown = table.move(columns, 1, #columns, 1, {})
-  shown[#shown + 1] = tables.format(given.format).programs and started or age
+  local shown = lists.joined(columns, { tables.format(given.format).programs and started or age })
   out.write(table_options.render(given, shown, table_options.first(list, given)))
   return 0
 end

@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local lazy = require "llmprof.io.lazy"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local out = require "llmprof.io.output"
 local reports = lazy "llmprof.run.reports"
@@ -60,12 +61,11 @@ end
 
 -- What the template is told of a trace: its stages, but for one that is the whole run.
 local function found_in(path)
-  local results, names = results_file.of_run(reports.of { path }), {}
-  for _, stage in ipairs(results.stages) do
-    if not stage.parent and stage.name ~= stages.WHOLE_RUN then
-      names[#names + 1] = ("{ %q }"):format(stage.name)
-    end
-  end
+  local results = results_file.of_run(reports.of { path })
+  local names = lists.map(results.stages, function(stage)
+    return not stage.parent and stage.name ~= stages.WHOLE_RUN and ("{ %q }"):format(stage.name)
+      or nil
+  end)
   return { STAGES = table.concat(names, ", "), FOUND = #names > 0 and how_found(results)
     or "No stage was found in the trace: name the NVTX ranges that the program makes." }
 end

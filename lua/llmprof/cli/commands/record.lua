@@ -208,14 +208,10 @@ end
 
 -- What of a run is kept: { name (in the folder), target (in the bundle) } each.
 local function kept_files(run)
-  local list = {}
-  for _, file in ipairs(layout.recorded) do
-    if run:has(file.target) then list[#list + 1] = file end
-  end
-  for _, name in ipairs(layout.stacks_in(run.dir)) do
-    list[#list + 1] = { name = name, target = name }
-  end
-  return list
+  local recorded = lists.filtered(layout.recorded, function(file) return run:has(file.target) end)
+  return lists.joined(recorded, lists.map(layout.stacks_in(run.dir), function(name)
+    return { name = name, target = name }
+  end))
 end
 
 

@@ -4,6 +4,7 @@ local artifacts = lazy "llmprof.bundle.artifacts"
 local config = lazy "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local recipe_argument = lazy "llmprof.cli.arguments"
 local recorded = lazy "llmprof.run.capture.recorded"
@@ -44,14 +45,12 @@ end
 
 
 local function key_lines(declared)
-  local lines, width = {}, 0
   local keys = sorted_keys(declared)
-  for _, key in ipairs(keys) do width = math.max(width, #key) end
-  for i, key in ipairs(keys) do
-    lines[i] = ("  %-" .. width .. "s  %s%s\n"):format(key, declared[key][1],
+  local _, width = lists.largest(keys, string.len)
+  return table.concat(lists.map(keys, function(key)
+    return ("  %-" .. width .. "s  %s%s\n"):format(key, declared[key][1],
       shown_default(declared[key]))
-  end
-  return table.concat(lines)
+  end))
 end
 
 

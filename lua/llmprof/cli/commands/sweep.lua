@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
 local interrupt = require "llmprof.interrupt"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local recipe_argument = lazy "llmprof.cli.arguments"
 local recorded = lazy "llmprof.run.capture.recorded"
@@ -73,9 +74,7 @@ end
 
 -- The run of a combination in its folder, begun or continued.
 local function run_of(entry, made, given, folder)
-  local settings = table.move(entry.words, 1, #entry.words, 1, {})
-  settings[#settings + 1] = "run.root=" .. folder
-  settings[#settings + 1] = "run.id=" .. entry.id
+  local settings = lists.joined(entry.words, { "run.root=" .. folder, "run.id=" .. entry.id })
   local wanted = wanted_of(made, given, settings)
   wanted.resume = state_of(entry, folder) and entry.id or nil
   return wanted

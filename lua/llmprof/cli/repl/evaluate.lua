@@ -7,9 +7,6 @@ local evaluate = {}
 
 -- ---- the words of errors ----
 
--- What Lua says of code that people typed, in the words of the prompt: what is wrong, and
--- what to write.
-
 local CALLED = "a method or function is called with ()"
 local METHODS = 'methods come after a colon and have (): kernels:where { stage = "decode" }:head(5)'
 
@@ -119,11 +116,8 @@ local runtime = {
 
 -- ---- values as text ----
 
--- Lua values as text for people: tables with their fields in order, a few
--- levels deep.
-
-local DEPTH = 3
-local ITEMS = 50
+-- Levels of tables that are shown, and items of one.
+local DEPTH, ITEMS = 3, 50
 
 local describe -- of what is nested
 

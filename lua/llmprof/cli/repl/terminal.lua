@@ -142,8 +142,9 @@ end
 
 
 local function global_names(environment)
-  local names = table.move(keywords, 1, #keywords, 1, {})
-  for _, global in ipairs(session_globals) do names[#names + 1] = global[1] end
+  local names = lists.joined(keywords, lists.map(session_globals, function(global)
+    return global[1]
+  end))
   add_keys(names, environment)
   add_keys(names, _G)
   return names
@@ -182,11 +183,9 @@ end
 -- After a call, as in kernels:group("name"):, what it gives is not known
 -- without calling it: methods of frames and of groups.
 local function method_names()
-  local names = table.move(query.methods, 1, #query.methods, 1, {})
-  for name in pairs(group.class) do
-    if not name:find "^__" then names[#names + 1] = name end
-  end
-  return names
+  return lists.joined(query.methods, lists.filtered(sorted_keys(group.class), function(name)
+    return not name:find "^__"
+  end))
 end
 
 
@@ -203,10 +202,8 @@ local function quoted_names(before, environment, globals)
     local frame = query.is(head) and head or rawget(globals, name)
     lists.add(names, query.is(frame) and query.column_names(frame) or {})
   end
-  for alias in pairs(columns.aliases) do names[#names + 1] = alias end
-  for _, file in ipairs(globals.files) do
-    lists.add(names, source.stage_names(file))
-  end
+  lists.add(names, sorted_keys(columns.aliases))
+  for _, file in ipairs(globals.files) do lists.add(names, source.stage_names(file)) end
   return names
 end
 
@@ -243,11 +240,9 @@ end
 
 -- Those that start with the word, sorted, once each.
 local function matching(word, names)
-  local found = {}
-  for _, name in ipairs(names) do
-    if name:sub(1, #word) == word then found[name] = true end
-  end
-  return sorted_keys(found)
+  return sorted_keys(lists.set(lists.filtered(names, function(name)
+    return name:sub(1, #word) == word
+  end)))
 end
 
 
