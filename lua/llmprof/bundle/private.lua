@@ -108,8 +108,6 @@ end
 function Workload:__close() remove(self.noted, self.note_lock) end
 
 
--- ---- what was left ----
-
 -- Remove what processes that are gone left, as far as that can be. Returns the processes of
 -- workloads among that: a list of { pid, name, lives (could not be ended) }.
 function private.sweep()

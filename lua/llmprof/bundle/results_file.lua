@@ -89,8 +89,6 @@ local function check_pointers(results)
 end
 
 
--- ---- writing ----
-
 -- The results of a run into its folder. What `read` would refuse raises instead.
 function results_file.write(run, results)
   local wrong = check_pointers(results)

@@ -20,8 +20,6 @@ local user = lazy "llmprof.recipe.user"
 local cli = {}
 
 
--- ---- dispatch ----
-
 local running -- the command, once there is one
 
 

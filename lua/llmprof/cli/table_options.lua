@@ -75,8 +75,6 @@ end
 function table_options.first(rows, given) return lists.first(rows, given.rows) end
 
 
--- ---- checks ----
-
 -- What a look at something found: a list of checks, each { name, level = "ok" |
 -- "warning" | "problem", text, fix }, and how they are shown.
 

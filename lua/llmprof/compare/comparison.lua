@@ -359,8 +359,6 @@ local function module_rows(before, after, wanted)
 end
 
 
--- ---- together ----
-
 -- Stages that both sides have, a set; and those of them whose kernels can be compared.
 local function common(stages)
   local names, with_kernels = {}, {}

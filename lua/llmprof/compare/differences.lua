@@ -13,8 +13,6 @@ local not_compared = { ["out"] = true, ["run.id"] = true, ["run.root"] = true,
   ["nsys.preset"] = true, ["ncu.preset"] = true }
 
 
--- ---- facts of one side ----
-
 local function device_text(devices)
   local first = devices and devices[1]
   if not first or not first.name then return nil end
@@ -120,8 +118,6 @@ local function flat(tree, prefix, into)
   return into
 end
 
-
--- ---- together ----
 
 local function add(list, group, name, before, after)
   before, after = text_of(before), text_of(after)

@@ -219,8 +219,6 @@ local function match_renamed(gone, new, around)
 end
 
 
--- ---- together ----
-
 local function row_of(status, old, new)
   local one, last = old or new, new or old
   return {

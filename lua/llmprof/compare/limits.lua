@@ -193,8 +193,6 @@ function limits.are_settled(list, before, after)
 end
 
 
--- ---- the outcome ----
-
 local function number(value, unit) return ("%.6g%s"):format(value, unit and " " .. unit or "") end
 
 

@@ -117,13 +117,12 @@ end
 
 
 local function from_repeats(run, definition)
-  local latency, values = run.results.latency or {}, {}
-  for _, entry in ipairs(latency.repeats or {}) do
-    local value = entry.used and entry[definition.repeat_field]
-    if cold.left_out(run.results.repeats, entry.rep, definition.stage) then value = nil end
-    if value then values[#values + 1] = value * (definition.scale or 1) end
-  end
-  return group_of(values)
+  local latency = run.results.latency or {}
+  return group_of(lists.map(lists.filtered(latency.repeats or {}, "used"), function(entry)
+    local value = entry[definition.repeat_field]
+    local is_left_out = cold.left_out(run.results.repeats, entry.rep, definition.stage)
+    return value and not is_left_out and value * (definition.scale or 1) or nil
+  end))
 end
 
 
@@ -226,8 +225,6 @@ local function plain(side, metric)
   return group_of(groups)
 end
 
-
--- ---- the noise of a capture ----
 
 -- Where each side has one capture, its plain runs tell how much processes of the same
 -- thing differ. Any part of a stage may be what differs: a part is taken to vary by as

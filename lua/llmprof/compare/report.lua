@@ -34,8 +34,6 @@ local function notable(rows)
 end
 
 
--- ---- the sections ----
-
 local function side_row(role, side)
   local results = side.results
   local model = results.model.name and words.model_name(results) or nil

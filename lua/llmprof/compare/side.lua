@@ -280,11 +280,9 @@ end
 -- The traces among the words, each once.
 local function traces_of(words)
   local list, seen = {}, {}
-  for _, word in ipairs(words) do
-    for _, piece in ipairs(pieces_of(word)) do
-      if not seen[piece] and not piece:find "^baseline:" and files.is_file(piece) then
-        seen[piece], list[#list + 1] = true, piece
-      end
+  for _, piece in ipairs(lists.joined(table.unpack(lists.map(words, pieces_of)))) do
+    if not piece:find "^baseline:" and files.is_file(piece) then
+      lists.entry(list, seen, piece, piece)
     end
   end
   return list

@@ -214,10 +214,8 @@ local function quoted(label) return '"' .. text.clean(label):gsub('"', "'") .. '
 
 -- A Mermaid chart of "bar"s or of a "line".
 local function chart(trend, kind)
-  local labels, values = {}, {}
-  for i, point in ipairs(trend.points) do
-    labels[i], values[i] = quoted(point.label), ("%.6g"):format(point.value)
-  end
+  local labels = lists.map(trend.points, function(point) return quoted(point.label) end)
+  local values = lists.map(trend.points, function(point) return ("%.6g"):format(point.value) end)
   return ("```mermaid\nxychart-beta\n  title %s\n  x-axis [%s]\n  y-axis %s\n  %s [%s]\n```\n")
     :format(quoted(trend.title), table.concat(labels, ", "), quoted(trend.unit), kind,
       table.concat(values, ", "))
@@ -226,13 +224,10 @@ end
 
 -- TTFT over the load.
 local function curve_chart(rows)
-  local points = {}
-  for _, row in ipairs(rows) do
-    if row.ttft_p50_ns then
-      points[#points + 1] = { value = row.ttft_p50_ns / 1e6,
-        label = rate(row.offered_per_s) .. (row.mark == "knee" and " (knee)" or "") }
-    end
-  end
+  local points = lists.map(lists.filtered(rows, "ttft_p50_ns"), function(row)
+    return { value = row.ttft_p50_ns / 1e6,
+      label = rate(row.offered_per_s) .. (row.mark == "knee" and " (knee)" or "") }
+  end)
   return chart({ title = "TTFT p50 over load", unit = "ms", points = points }, "line")
 end
 

@@ -198,8 +198,6 @@ local function standard_error(old, new, noise)
 end
 
 
--- ---- words ----
-
 local words = {
   lower = { [-1] = "faster", [1] = "slower" },
   higher = { [-1] = "slower", [1] = "faster" },

@@ -9,6 +9,7 @@
 -- more. Layers may also see a window or a chunk only, or keep a state instead of
 -- a cache (llmprof.model.mixers).
 local cost = require "llmprof.model.cost"
+local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
 local mixers = require "llmprof.model.mixers"
 local schema = require "llmprof.model.schema"
@@ -255,15 +256,10 @@ end
 -- with: without the input embedding (unless it is also the output layer) and
 -- the experts that are not chosen.
 function decoder.parameters(d)
-  local total, active = 0, 0
-  for _, product in ipairs(layer_products(d)) do
-    total = total + cost.weights(product)
-    active = active + cost.active_weights(product)
-  end
-  local head = cost.weights(lm_head(d))
+  local products, head = layer_products(d), cost.weights(lm_head(d))
   local embedding = d.tie_word_embeddings and 0 or d.vocab_size * d.hidden_size
-  return { total = total + head + embedding,
-    active = math.floor(active + head + 0.5) }
+  return { total = lists.sum(products, cost.weights) + head + embedding,
+    active = math.floor(lists.sum(products, cost.active_weights) + head + 0.5) }
 end
 
 
@@ -358,12 +354,10 @@ end
 
 -- The same of all layers.
 local function cached_reads(d, context, steps)
-  local reads = 0
-  for _, kind in ipairs { "full_attention", "sliding_attention", "chunked_attention" } do
-    local layers = d.mixers[kind]
-    if layers > 0 then reads = reads + layers * cached_read(d, kind, context, steps) end
-  end
-  return reads
+  local kinds = { "full_attention", "sliding_attention", "chunked_attention" }
+  return lists.sum(kinds, function(kind)
+    return d.mixers[kind] > 0 and d.mixers[kind] * cached_read(d, kind, context, steps)
+  end)
 end
 
 

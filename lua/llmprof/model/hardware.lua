@@ -14,6 +14,7 @@
 -- description of the device. Where each is from is written beside it.
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local schema = require "llmprof.model.schema"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -86,9 +87,8 @@ function hardware.find(device_name)
   local wanted = device_name:lower()
   for _, name in ipairs(files.names(FOLDER, ".yaml")) do
     local made = hardware.load(name)
-    for _, alias in ipairs(made.names) do
-      if alias:lower() == wanted then return made end
-    end
+    local function is_wanted(alias) return alias:lower() == wanted end
+    if lists.any(made.names, is_wanted) then return made end
   end
   return nil
 end
@@ -120,38 +120,31 @@ end
 -- Median over launches (of llmprof.nvidia.ncu.launches) of a peak that ncu reports; nil
 -- when none has it.
 local function from_launches(launches, path)
-  local values = {}
-  for _, value in ipairs(launches and launches:values(path) or {}) do
-    if value then values[#values + 1] = value end
-  end
-  return statistics.median(values)
+  return statistics.median(lists.map(launches and launches:values(path) or {}, function(value)
+    return value or nil
+  end))
 end
 
 
 -- The clock that was held: the median over samples in which a kernel ran. nil
 -- without such samples.
 local function held_clock(samples)
-  local values = {}
-  for _, sample in ipairs(samples or {}) do
-    if sample.sm_clock_mhz and (sample.utilization_percent or 0) > 0 then
-      values[#values + 1] = sample.sm_clock_mhz * 1e6
-    end
-  end
+  local values = lists.map(samples or {}, function(sample)
+    return (sample.utilization_percent or 0) > 0 and sample.sm_clock_mhz
+      and sample.sm_clock_mhz * 1e6 or nil
+  end)
   local median = statistics.median(values)
   return median and { hz = median, samples = #values,
     source = "median of the clocks sampled while a kernel ran" } or nil
 end
 
 
--- ---- together ----
-
 -- The first candidate that has a value, which 0 is not: list of { value, source }.
 local function first(candidates)
-  for _, candidate in ipairs(candidates) do
-    local value, source = candidate[1], candidate[2]
-    if value and value > 0 then return { per_s = value, source = source } end
-  end
-  return nil
+  local known = lists.filtered(candidates, function(candidate)
+    return candidate[1] and candidate[1] > 0
+  end)[1]
+  return known and { per_s = known[1], source = known[2] }
 end
 
 

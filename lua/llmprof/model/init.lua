@@ -131,8 +131,6 @@ function model.from_config(path)
 end
 
 
--- ---- parameters ----
-
 -- { total, active, decoder, encoders }: counts; active are those that one
 -- decoded token is multiplied with, absent without a decoder.
 function model.parameters(arch)

@@ -295,8 +295,6 @@ local function module_text(name, module)
 end
 
 
--- ---- the page ----
-
 local function text_of(...)
   local out = {}
   for _, classes in ipairs { ... } do

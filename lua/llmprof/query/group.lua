@@ -107,18 +107,18 @@ local function made_of(self, wanted)
 end
 
 
+local COUNT = { statistic = "count", label = "count" }
+
 -- One statistic of some columns, as the method of its name.
 local function one_statistic(self, statistic, names, percentile)
   if #names == 0 then
     errors.raise("usage", statistic .. ": of which column?",
       { hint = ('for example: %s("dur")'):format(statistic) })
   end
-  local wanted = { { statistic = "count", label = "count" } }
-  for _, name in ipairs(names) do
-    wanted[#wanted + 1] = { statistic = statistic, column = name, percentile = percentile,
+  return made_of(self, lists.joined({ COUNT }, lists.map(names, function(name)
+    return { statistic = statistic, column = name, percentile = percentile,
       label = percentile and ("p%g"):format(percentile) or statistic }
-  end
-  return made_of(self, wanted)
+  end)))
 end
 
 
@@ -132,7 +132,7 @@ function Group:percentile(column, percentile)
 end
 
 
-function Group:count() return made_of(self, { { statistic = "count", label = "count" } }) end
+function Group:count() return made_of(self, { COUNT }) end
 
 
 -- Several statistics: agg("count", "sum dur", "p99 dur").
@@ -150,11 +150,10 @@ end
 -- The usual ones of a column.
 function Group:stats(column)
   columns.check_number(state_of(self).frame, column, "stats")
-  local wanted = { { statistic = "count", label = "count" } }
-  for _, label in ipairs { "sum", "mean", "median", "min", "max", "std" } do
-    wanted[#wanted + 1] = { statistic = label, column = column, label = label, long = true }
-  end
-  return made_of(self, wanted)
+  local statistics_of = { "sum", "mean", "median", "min", "max", "std" }
+  return made_of(self, lists.joined({ COUNT }, lists.map(statistics_of, function(label)
+    return { statistic = label, column = column, label = label, long = true }
+  end)))
 end
 
 

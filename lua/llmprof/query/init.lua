@@ -109,8 +109,6 @@ local function shown_names(self)
 end
 
 
--- ---- rows in Lua ----
-
 -- The first rows, as tables by column: what a table renderer reads.
 local function list_rows(self, limit)
   local rows, names, list = rows_of(self), shown_names(self), {}

@@ -144,8 +144,6 @@ function reference.keys()
 end
 
 
--- ---- columns of tables ----
-
 -- The Markdown page of what each column of the reports' tables means.
 function reference.columns()
   local lines = { "# Columns of tables", "",

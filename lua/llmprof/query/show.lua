@@ -78,8 +78,6 @@ function show.columns(frame, names, rows)
 end
 
 
--- ---- bars ----
-
 -- Put a bar under `key` beside the rows' own fields.
 local function with_bars(rows, name)
   local most, list = largest(rows, name), {}
@@ -92,8 +90,6 @@ local function with_bars(rows, name)
   return list, { key = "\0bar", title = "", type = "text" }
 end
 
-
--- ---- together ----
 
 -- Tables as tostring() gives them: the caller ends the line.
 function show.without_newline(text_of) return (text_of:gsub("\n$", "")) end

@@ -225,8 +225,6 @@ local function by_world(frame, sums)
 end
 
 
--- ---- ranks ----
-
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
 -- as far as some were matched, matched, waiting_ns, last (how often it came last) and
 -- caused_ns (the others' waiting for it). met: of llmprof.ranks.matching, here and below.
@@ -443,8 +441,6 @@ function collectives.layers(met)
   return lists.sort(list, "phase", "layer")
 end
 
-
--- ---- all together ----
 
 -- Sums over all ranks: { count, matched, unmatched (rows), collective_ns, waiting_ns,
 -- transfer_ns, hidden_ns, exposed_ns }.

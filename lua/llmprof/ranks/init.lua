@@ -318,8 +318,6 @@ local function judge(record, made, absent)
 end
 
 
--- ---- together ----
-
 -- Of each rank what the results tell.
 local function rank_records(list)
   local fields, records = document.fields("results", "rank"), json.list {}

@@ -48,13 +48,10 @@ local TEXTS = { short_name = true, phase = true }
 
 -- A view with all that is read; absent what is not there.
 local function with_all(all)
-  local lacking = {}
-  for _, name in ipairs(READ) do
-    if not rows.has(all, name) then
-      lacking[#lacking + 1] = { name = name, type = TEXTS[name] and "string" or "integer",
-        get = function() return nil end }
-    end
-  end
+  local lacking = lists.map(READ, function(name)
+    return not rows.has(all, name)
+      and { name = name, type = TEXTS[name] and "string" or "integer" } or nil
+  end)
   local view = errors.check(all:select(rows.among(all, READ)))
   return #lacking > 0 and rows.extend(view, {}, lacking) or view
 end

@@ -180,8 +180,6 @@ function members.find_labels(trace, marks)
 end
 
 
--- ---- ranks that nothing was captured of ----
-
 -- What the others wait for them looks like transfer.
 
 -- A transfer FAR times as long as others of its kind is waiting: on the same links the same
@@ -236,8 +234,6 @@ function members.missing(ranks)
   return list
 end
 
-
--- ---- by communicator ----
 
 -- Communicators of more ranks than are there, in words. parts: of llmprof.ranks.part.
 function members.missing_of_communicators(parts)

@@ -15,8 +15,6 @@ local PIPELINE_TIMES = { "start", "end" }
 local STEP_TIMES = { "start", "end", "launched", "before", "first", "last", "begin" }
 
 
--- ---- which rank is which ----
-
 -- The number that a file's name gives its rank: rank3.sqlite, worker_3, run.3.sqlite; nil
 -- where it gives places ("dp0_pp1_tp0.sqlite").
 local function number_of(file)
@@ -100,8 +98,6 @@ local function number_ranks(parts)
 end
 
 
--- ---- clocks ----
-
 -- Where UTC puts each file's clock: { offset, at, drift }, from the earliest session on;
 -- and when that began, ns since 1970, nil where no file says.
 local function by_utc(parts)
@@ -112,8 +108,6 @@ local function by_utc(parts)
   return list, first
 end
 
-
--- ---- together ----
 
 -- Add `world`, the rank among all of them, and, where rows are in steps, `number`, the step among
 -- all of them, to the frames of every part.

@@ -57,20 +57,13 @@ end
 
 -- Steps that are intervals on their rank, as they were inferred.
 local function of_intervals(list)
-  local start, stop, phase, rank = {}, {}, {}, {}
-  for i, step in ipairs(list) do
-    start[i], stop[i], phase[i], rank[i] = step.start, step.stop, step.phase, step.rank
-  end
-  return require("llmprof.frame").new(#list, {
-    { name = "start", type = "integer", unit = "ns", values = start },
-    { name = "end", type = "integer", unit = "ns", values = stop },
-    { name = "phase", type = "string", values = phase },
-    { name = "rank", type = "integer", values = rank },
-    { name = "context", type = "integer", values = {} },
-    { name = "context_tokens", type = "integer", values = {} },
-    { name = "generation", type = "integer", values = {} },
-    { name = "generation_tokens", type = "integer", values = {} },
-  })
+  local made = lists.map({ "context", "context_tokens", "generation", "generation_tokens" },
+    function(name) return { name = name, type = "integer", values = {} } end)
+  return require("llmprof.frame").new(#list, lists.joined({
+    { name = "start", type = "integer", unit = "ns", values = lists.map(list, "start") },
+    { name = "end", type = "integer", unit = "ns", values = lists.map(list, "stop") },
+    { name = "phase", type = "string", values = lists.map(list, "phase") },
+    { name = "rank", type = "integer", values = lists.map(list, "rank") } }, made))
 end
 
 
@@ -80,10 +73,8 @@ local function inferred(trace, list, given)
   for _, member in ipairs(given.infer and list or {}) do
     local own = given.infer(trace, member, #list == 1)
     left_out = left_out + (own.left_out or 0)
-    for _, step in ipairs(own) do
-      step.rank = member.rank
-      all[#all + 1] = step
-    end
+    for _, step in ipairs(own) do step.rank = member.rank end
+    lists.add(all, own)
   end
   return all, left_out
 end
@@ -187,8 +178,6 @@ local function counted_kernels(kernels, known)
 end
 
 
--- ---- together ----
-
 -- The columns of these names that a frame has. borrowed: in the memory of the trace, else in its
 -- own.
 local function kept(frame, names, borrowed)
@@ -220,14 +209,11 @@ end
 
 
 local function described(list, devices, mpi)
-  local made = json.list {}
-  for i, member in ipairs(list) do
-    made[i] = { rank = member.rank, pid = member.pid, device = member.device,
+  return json.list(lists.map(list, function(member)
+    return { rank = member.rank, pid = member.pid, device = member.device,
       gpu = devices[member.device], process = member.process, kernels = member.kernels,
-      mpi_ns = mpi[member.pid],
-      tp = member.tp, pp = member.pp, dp = member.dp, ep = member.ep }
-  end
-  return made
+      mpi_ns = mpi[member.pid], tp = member.tp, pp = member.pp, dp = member.dp, ep = member.ep }
+  end))
 end
 
 
@@ -305,8 +291,6 @@ function part.of(trace, file, given, stays)
   return made
 end
 
-
--- ---- bytes ----
 
 -- A part as bytes, the same for the same trace everywhere; and those of its frames alone.
 function part.encode(made)

@@ -17,8 +17,6 @@ local SHORTEST = 10000
 local AT_ONCE = 0.5
 
 
--- ---- of one trace ----
-
 -- When each rank's GPU worked on something else than sends and receives, as a frame of
 -- rank, start and end (ns); nil where there are none of these. kernels: with rank;
 -- moved: those of collectives, of found.of_kernels.

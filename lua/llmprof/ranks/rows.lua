@@ -19,18 +19,19 @@ end
 
 -- Add columns by the values of other ones. by: names of columns; columns: list of
 -- { name, type, unit, get }, get a function of a row with the columns of `by`, which is the
--- next one after that; what it gives is absent where it is nil or false. Returns the frame.
+-- next one after that; what it gives is absent where it is nil or false, and all without `get`.
+-- Returns the frame.
 function rows.extend(frame, by, columns)
   local keys = frame:group { by = by, columns = {} }
-  local made, cells, wanted, given = {}, {}, #columns, #by
-  for i, column in ipairs(columns) do
-    made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }
-  end
-  for i, name in ipairs(by) do cells[i] = keys:values(name) end
-  local key = {}
+  local made = lists.map(columns, function(column)
+    return { name = column.name, type = column.type, unit = column.unit, values = {} }
+  end)
+  local cells, key = lists.map(by, function(name) return keys:values(name) end), {}
   for row = 1, #keys do
-    for i = 1, given do key[by[i]] = cells[i][row] or nil end
-    for i = 1, wanted do made[i].values[row] = columns[i].get(key) or false end
+    for i, name in ipairs(by) do key[name] = cells[i][row] or nil end
+    for i, column in ipairs(columns) do
+      made[i].values[row] = column.get and column.get(key) or false
+    end
   end
   return frame:extend(by, #keys, made)
 end

@@ -189,8 +189,7 @@ end
 local function add_lacking(steps)
   for _, name in ipairs { "cpu", "cpu_after" } do
     if not rows.has(steps, name) then
-      rows.extend(steps, {}, { { name = name, type = "integer", unit = "ns",
-        get = function() return nil end } })
+      rows.extend(steps, {}, { { name = name, type = "integer", unit = "ns" } })
     end
   end
 end
@@ -215,12 +214,10 @@ function step_groups.add_waiting(made)
     local group = key.world and sums[step_key(key.world, key.start)]
     return group and group[name].total
   end
-  rows.extend(made.steps, { "world", "start" }, {
-    { name = "waiting", type = "integer", unit = "ns",
-      get = function(key) return sum_of(key, "waiting") end },
-    { name = "transfer", type = "integer", unit = "ns",
-      get = function(key) return sum_of(key, "transfer") end },
-  })
+  rows.extend(made.steps, { "world", "start" }, lists.map({ "waiting", "transfer" }, function(name)
+    return { name = name, type = "integer", unit = "ns",
+      get = function(key) return sum_of(key, name) end }
+  end))
 end
 
 

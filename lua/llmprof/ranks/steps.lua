@@ -24,8 +24,6 @@ local COMPUTE, COMMUNICATION, MOVE = 0, 1, 2
 local label_fields = { "context", "context_tokens", "generation", "generation_tokens" }
 
 
--- ---- which ranges are steps ----
-
 -- Ranges with these tags as a frame of their own, with rank, phase and what the label
 -- says. labels: tag -> { phase, context, ... }.
 function steps.of_labels(trace, list, labels, label_threads)
@@ -88,8 +86,6 @@ function steps.assign(ops, made, time)
   return ops
 end
 
-
--- ---- what they took ----
 
 -- API calls with rank and class. class_of: a function of a call's name.
 function steps.api(trace, list, label_threads, class_of)

@@ -44,8 +44,7 @@ local function mean_of(run) return run.ns / run.count end
 local function judge(by_phase)
   for _, list in pairs(by_phase) do
     for i = 1, #list // 2 do
-      local behind = {}
-      for k = i + 1, #list do behind[#behind + 1] = mean_of(list[k]) end
+      local behind = lists.map(table.move(list, i + 1, #list, 1, {}), mean_of)
       if mean_of(list[i]) <= OUTLIER * statistics.median(behind) then break end
       list[i].left_out = true
     end
@@ -114,17 +113,16 @@ end
 
 -- ---- rows ----
 
-local function column(name, values) return { name = name, type = "integer", values = values } end
-
-
 -- Windows as a frame, and the numbers of their phases.
 local function frame_of(windows)
-  local from, to, key, keys, count = {}, {}, {}, {}, 0
-  for i, window in ipairs(windows) do
+  local keys, count = {}, 0
+  for _, window in ipairs(windows) do
     if not keys[window.phase] then keys[window.phase], count = count, count + 1 end
-    from[i], to[i], key[i] = window.from, window.to, keys[window.phase]
+    window.key = keys[window.phase]
   end
-  return frame.new(#windows, { column("from", from), column("to", to), column("key", key) }), keys
+  return frame.new(#windows, lists.map({ "from", "to", "key" }, function(name)
+    return { name = name, type = "integer", values = lists.map(windows, name) }
+  end)), keys
 end
 
 
@@ -141,8 +139,7 @@ function uncounted.mark(of, time, windows, names)
     spans.assign(of, { time = time, key = "phase_key" }, made,
       { start = "from", ["end"] = "to", key = "key" }, "uncounted")
   else
-    rows.extend(of, {}, { { name = "uncounted", type = "integer",
-      get = function() return nil end } })
+    rows.extend(of, {}, { { name = "uncounted", type = "integer" } })
   end
   return errors.check(of:select(names))
 end

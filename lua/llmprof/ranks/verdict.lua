@@ -239,8 +239,6 @@ function verdict.of(record, met, missing)
 end
 
 
--- ---- what a late rank gives back ----
-
 -- By phase of the steps that count: the rank that the others wait for in collectives, how late
 -- it comes, and what its being as fast as the next slowest could give back.
 --

@@ -69,10 +69,10 @@ end
 
 
 local function load_blocks(results)
-  local given, engine, list = results.load, results.engine_metrics, {}
-  for i, line in ipairs(given and warnings(given) or {}) do
-    list[i] = blocks.say(line, "warning")
-  end
+  local given, engine = results.load, results.engine_metrics
+  local list = lists.map(given and warnings(given) or {}, function(line)
+    return blocks.say(line, "warning")
+  end)
   return blocks.join(list, sections.blocks(results, "load", { bare = true }),
     blocks.note(given and goal(given)), sections.blocks(results, "load_times"),
     sections.blocks(results, "engine_metrics"), engine and engine.complaint and blocks.note(
@@ -80,8 +80,6 @@ local function load_blocks(results)
         engine.complaint)))
 end
 
-
--- ---- summaries ----
 
 local function counted(count, what)
   return ("%s %s%s"):format(text.count(count), what, count == 1 and "" or "s")
@@ -110,13 +108,10 @@ local summaries = {
     return made.bytes_per_token and text.bytes(made.bytes_per_token // 1) .. " a token"
   end,
   stages = function(results)
-    local said = {}
-    for _, stage in ipairs(results.stages) do
-      if stage.wall and not stage.parent then
-        local time = overhead.time_of(results, stage)
-        said[#said + 1] = ("%s %s"):format(stage.name, words.ms(time))
-      end
-    end
+    local said = lists.map(results.stages, function(stage)
+      return stage.wall and not stage.parent
+        and ("%s %s"):format(stage.name, words.ms((overhead.time_of(results, stage)))) or nil
+    end)
     return #said > 0 and table.concat(said, ", ")
   end,
   -- the function that most samples of the last stage are in, which is the decode as a rule
@@ -144,13 +139,8 @@ local summaries = {
   layers = function(results) return counted(results.layers.count, "layer") end,
   ranks = function(results) return counted(#results.ranks.ranks, "rank") end,
   mfu = function(results)
-    local said, whole = {}, results.efficiency or {}
-    for _, key in ipairs { "mfu", "mbu" } do
-      local value = whole[key] and whole[key].value
-      if value then
-        said[#said + 1] = ("%s %s %%"):format(key:upper(), words.rounded(value * 100, 2))
-      end
-    end
+    local whole = results.efficiency or {}
+    local said = words.shares(function(key) return whole[key] and whole[key].value end)
     return #said > 0 and table.concat(said, ", ") or "not measured"
   end,
   roofline = function(results)
@@ -173,8 +163,6 @@ local summaries = {
   silent = function(results) return counted(#results.advice.silent, "rule") end,
 }
 
-
--- ---- the sections ----
 
 -- A section that is its table, or the sentence where that has no row.
 local function table_or(name, otherwise)

@@ -126,8 +126,6 @@ local function next_commands(name, results)
 end
 
 
--- ---- the document ----
-
 -- The first of a list, each as f makes it; how many are left out.
 local function first(list, most, f)
   local made = lists.map(lists.first(list, most), f)

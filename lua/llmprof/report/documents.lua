@@ -75,12 +75,10 @@ local function whole_time(row) return (row.time_ns or 0) * (row.count or 1) end
 -- Stages with a bar of the time of all that have no parent; parts of stages as far as there is
 -- room.
 function documents.stage_rows(results)
-  local list, all, top = {}, 0, 0
-  for _, row in ipairs(rows.stages(results)) do
-    if not row.parent then all, top = all + whole_time(row), top + 1 end
-  end
-  local room = STAGES - top
-  for _, row in ipairs(rows.stages(results)) do
+  local list, stages = {}, rows.stages(results)
+  local top = lists.filtered(stages, function(row) return not row.parent end)
+  local all, room = lists.sum(top, whole_time), STAGES - #top
+  for _, row in ipairs(stages) do
     if row.parent then room = room - 1 end
     if row.time_ns and (not row.parent or room >= 0) then
       row.bar = all > 0 and tables.bar(whole_time(row) / all, BAR) or ""
@@ -95,12 +93,7 @@ local function efficiency_line(results)
   local said = {}
   for _, row in ipairs(rows.efficiency(results)) do
     if not row.label:find("·", 1, true) and (row.mfu or row.mbu) then
-      local figures = {}
-      for _, key in ipairs { "mfu", "mbu" } do
-        if row[key] then
-          figures[#figures + 1] = ("%s %s %%"):format(key:upper(), words.rounded(row[key] * 100, 2))
-        end
-      end
+      local figures = words.shares(function(key) return row[key] end)
       if row.times_floor then
         figures[#figures + 1] = words.rounded(row.times_floor, 3)
           .. " times as long as the hardware needs"
@@ -283,8 +276,6 @@ local function first_screen(results)
     blocks.say({ { strong = trust.head }, " " .. trust.text }, "note"))
 end
 
-
--- ---- the page ----
 
 local VIEW = { page = true }
 

@@ -273,8 +273,6 @@ function findings.verdict(results)
 end
 
 
--- ---- in plain words ----
-
 -- What the GPU does for most of the longest stage, in a sentence for people who read no profile:
 -- "The GPU waits for Python 87 % of decode."; nil where that was not measured.
 function findings.in_plain_words(results)

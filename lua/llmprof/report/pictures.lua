@@ -192,8 +192,6 @@ function pictures.hottest(block)
 end
 
 
--- ---- in sentences ----
-
 local scopes = {
   thread = "%s samples of the threads that mark this stage.",
   process = "%s samples, of all threads of its process: none was taken on the thread that marks "

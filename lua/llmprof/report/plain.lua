@@ -34,8 +34,6 @@ local function unmark(line)
 end
 
 
--- ---- paragraphs ----
-
 -- Words in lines of at most WIDTH columns; first and rest, equally wide, begin
 -- them.
 local function fill(words, first, rest)

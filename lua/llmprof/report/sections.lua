@@ -148,8 +148,6 @@ local function of_all(key)
 end
 
 
--- ---- the sections ----
-
 local OPERATORS = "operators.operators"
 
 local list = {

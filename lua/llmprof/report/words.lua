@@ -178,6 +178,14 @@ function words.latency(results)
 end
 
 
+-- "MFU 1.2 %", "MBU 34 %", as far as they are known: a list. value(key): a share.
+function words.shares(value)
+  return lists.map({ "mfu", "mbu" }, function(key)
+    return value(key) and ("%s %s %%"):format(key:upper(), words.rounded(value(key) * 100, 2))
+  end)
+end
+
+
 -- That nothing ran without the profiler.
 function words.no_overhead(results)
   local timeline = (results.source or {}).timeline
@@ -315,12 +323,14 @@ end
 
 -- What does not count, with its time; "" for nothing. Steps do not in TPOT only.
 local function all_left_out(repeats)
-  local stages, steps = {}, {}
-  for _, entry in ipairs(repeats.left_out or {}) do
-    table.insert((entry.step or entry.openings) and steps or stages, left_out(entry))
+  local steps, stages = lists.parted(repeats.left_out or {}, function(entry)
+    return entry.step or entry.openings
+  end)
+  local function said(of, list)
+    return #list > 0 and (" Left out%s: %s."):format(of, table.concat(lists.map(list, left_out),
+      ", ")) or ""
   end
-  local said = #stages > 0 and (" Left out: %s."):format(table.concat(stages, ", ")) or ""
-  return #steps > 0 and ("%s Left out of TPOT: %s."):format(said, table.concat(steps, ", ")) or said
+  return said("", stages) .. said(" of TPOT", steps)
 end
 
 
@@ -725,16 +735,11 @@ end
 -- ", without L2, SM; occupancy 40 %": what counters lack of the kernels that they cover.
 -- explained: say of those that some have why others have not.
 function words.lacking(lacking, explained)
-  local none, some = {}, {}
-  for _, figure in ipairs(lacking or {}) do
-    if figure.coverage == 0 then
-      none[#none + 1] = figure.name
-    else
-      some[#some + 1] = ("%s %s"):format(figure.name, words.percent(figure.coverage))
-    end
-  end
-  return (#none > 0 and ", without " .. table.concat(none, ", ") or "")
-    .. (#some > 0 and "; " .. table.concat(some, ", ") or "")
+  local some, none = lists.parted(lacking or {}, function(figure) return figure.coverage > 0 end)
+  return (#none > 0 and ", without " .. table.concat(lists.map(none, "name"), ", ") or "")
+    .. (#some > 0 and "; " .. table.concat(lists.map(some, function(figure)
+      return ("%s %s"):format(figure.name, words.percent(figure.coverage))
+    end), ", ") or "")
     .. (#some > 0 and explained and " (others run less often than that takes passes, or "
       .. "counters.budget_s was used up)" or "")
 end

@@ -3,8 +3,6 @@
 local statistics = {}
 
 
--- ---- places in a list that is in order ----
-
 -- The first place of 1 to count for which holds(place) is true, as it is for all behind
 -- it; count + 1 where there is none.
 function statistics.first_place(count, holds)
@@ -22,8 +20,6 @@ function statistics.first_above(list, limit)
   return statistics.first_place(#list, function(place) return list[place] > limit end)
 end
 
-
--- ---- figures ----
 
 function statistics.sum(values)
   local total = 0

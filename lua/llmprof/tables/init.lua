@@ -99,13 +99,9 @@ local function is_text(column) return column.type == "text" end
 
 
 local function cells(columns, rows)
-  local list = {}
-  for r, row in ipairs(rows) do
-    local line = {}
-    for i, column in ipairs(columns) do line[i] = tables.cell(column, row) end
-    list[r] = line
-  end
-  return list
+  return lists.map(rows, function(row)
+    return lists.map(columns, function(column) return tables.cell(column, row) end)
+  end)
 end
 
 
@@ -315,7 +311,7 @@ local function fitted(columns, lines, width)
   local kept, kept_widths, made = {}, {}, {}
   for at, i in ipairs(list) do kept[at], kept_widths[at] = columns[i], widths[i] end
   for _, line in ipairs(lines) do
-    for _, one in ipairs(cut(line, list, widths, last)) do made[#made + 1] = one end
+    lists.add(made, cut(line, list, widths, last))
   end
   return kept, made, kept_widths, hidden
 end
@@ -374,13 +370,10 @@ end
 
 -- The columns that people see.
 local function shown(columns, rows)
-  local list = {}
-  for _, column in ipairs(columns) do
+  return lists.filtered(columns, function(column)
     local function has_value(row) return row[column.key] ~= nil end
-    local wanted = not column.data and (not column.optional or lists.any(rows, has_value))
-    if wanted then list[#list + 1] = column end
-  end
-  return list
+    return not column.data and (not column.optional or lists.any(rows, has_value))
+  end)
 end
 
 
@@ -437,8 +430,6 @@ function tables.formats() return lists.filtered(formats, "extension") end
 -- A format by its name; nil when there is none.
 function tables.format(name) return by_name[name] end
 
-
--- ---- together ----
 
 -- Render rows in a format, by its name. options: safe (no cell of CSV is a formula of a
 -- spreadsheet), columns (width of the terminal) and more (where to find columns that do not fit

@@ -38,6 +38,13 @@ function lists.filtered(list, wanted)
 end
 
 
+-- The entries that are wanted, as of lists.filtered, and the others, as two new lists.
+function lists.parted(list, wanted)
+  local get = type(wanted) == "string" and field(wanted) or wanted
+  return lists.filtered(list, get), lists.filtered(list, function(entry) return not get(entry) end)
+end
+
+
 -- The sum of a field, or of a function, of entries; what lacks it adds nothing.
 function lists.sum(list, key)
   local get, sum = type(key) == "string" and field(key) or key, 0

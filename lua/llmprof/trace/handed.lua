@@ -244,8 +244,6 @@ function Handed:others()
 end
 
 
--- ---- together ----
-
 -- Of results of load generators the one that is there, those in JSON before what was printed: of
 -- several nobody knows which belongs to the trace.
 function Handed:choose_load()

@@ -49,8 +49,6 @@ end
 function range_name.step(name) return range_name.role(name) == "decode" and "token" or "step" end
 
 
--- ---- what the text of a range says of a model ----
-
 -- What the text of an NVTX range names of a model:
 --
 --   {'Module': 'model.layers.3.mlp', 'Inputs': ...}   vLLM (--enable-layerwise-nvtx-tracing),

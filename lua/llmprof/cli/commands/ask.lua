@@ -23,8 +23,6 @@ local FUNCTIONS = { "assert", "error", "ipairs", "math", "next", "pairs", "selec
   "tonumber", "tostring", "type", "utf8" }
 
 
--- ---- texts without addresses ----
-
 local tostring, format = tostring, string.format
 
 local ADDRESSED = { table = true, ["function"] = true, userdata = true, thread = true }

@@ -349,8 +349,6 @@ local function watch(word, given, folder)
 end
 
 
--- ---- the command ----
-
 function command.run(given, words)
   if #words ~= 1 or words[1] == "" then
     errors.raise("usage", "which process?", { hint = "llmprof attach PID, or a part of its name" })

@@ -217,8 +217,6 @@ local function check_hardware(state)
 end
 
 
--- ---- all of them ----
-
 -- In order; the others need a configuration.
 local every = {
   { "recipe", check_recipe }, { "config", check_configuration },

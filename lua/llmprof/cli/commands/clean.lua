@@ -39,15 +39,11 @@ local KEPT = 10
 -- The runs whose folders llmprof made, oldest first. One that could not be looked at may be
 -- among them, or be the reason to remove another.
 local function own_runs(root)
-  local list = {}
-  for _, run in ipairs(artifacts.list(root)) do
+  return lists.filtered(artifacts.list(root), function(run)
     errors.raise_systems(run.message, run.code)
     local manifest = run.manifest
-    if manifest and manifest.schema_version == 1 and manifest.run_id == run.id then
-      list[#list + 1] = run
-    end
-  end
-  return list
+    return manifest and manifest.schema_version == 1 and manifest.run_id == run.id
+  end)
 end
 
 

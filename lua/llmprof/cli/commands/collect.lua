@@ -87,8 +87,6 @@ local function folder_of(target)
 end
 
 
--- ---- the program ----
-
 -- By the code of why it could not be started.
 local KINDS = { notfound = "no_program", denied = "not_executable",
   unsupported = "not_executable", limit = "not_executable" }

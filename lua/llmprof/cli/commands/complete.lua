@@ -235,8 +235,6 @@ local function split_words(spec, words)
 end
 
 
--- ---- all ----
-
 local function add_first(add, typed)
   for _, name in ipairs(commands.names()) do
     local summary = commands.summary(name)

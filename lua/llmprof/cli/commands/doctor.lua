@@ -367,12 +367,8 @@ local every = { { check_gpu }, { check_driver }, { check_tool, nsys }, { check_i
 
 -- All checks in order. cfg: a configuration tree.
 function command.examine(cfg)
-  local state, list = { cfg = cfg, devices = {} }, {}
-  for _, check in ipairs(every) do
-    local result = check[1](state, table.unpack(check, 2))
-    if result then list[#list + 1] = result end
-  end
-  return list
+  local state = { cfg = cfg, devices = {} }
+  return lists.map(every, function(check) return check[1](state, table.unpack(check, 2)) end)
 end
 
 

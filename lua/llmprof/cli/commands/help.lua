@@ -68,8 +68,6 @@ function command.general()
 end
 
 
--- ---- looking for words ----
-
 local FOUND, PROSE = 8, 80 -- entries of a kind, columns
 
 -- Do these texts together hold each of the words, whatever its case?
@@ -206,8 +204,6 @@ local function search(words)
   return #pieces > 0 and table.concat(pieces) or nil
 end
 
-
--- ---- the command ----
 
 local function unknown(name)
   local known = lists.joined(commands.names(), lists.map(reference.topics(), "name"),

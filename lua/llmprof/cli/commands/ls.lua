@@ -83,8 +83,6 @@ local function row_of(run, now)
 end
 
 
--- ---- the history of a figure ----
-
 -- The runs that were analysed, and those that baselines keep, the oldest first. One capture that
 -- was analysed again is no other run.
 local function analysed_runs(root)

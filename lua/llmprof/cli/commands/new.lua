@@ -46,8 +46,6 @@ local function filled(template, name, more)
 end
 
 
--- ---- from a trace ----
-
 local function how_found(results)
   if results.engine then
     return ("Stages are the steps that %s labels: nothing else marks them."):format(

@@ -33,11 +33,7 @@ end
 
 
 local function has_desktop()
-  for _, name in ipairs { "DISPLAY", "WAYLAND_DISPLAY" } do
-    local value = os.getenv(name)
-    if value and value ~= "" then return true end
-  end
-  return false
+  return (os.getenv "DISPLAY" or "") ~= "" or (os.getenv "WAYLAND_DISPLAY" or "") ~= ""
 end
 
 

@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local generators = lazy "llmprof.analysis.serving.generators"
 local handed = lazy "llmprof.trace.handed"
+local lists = require "llmprof.tables.lists"
 local nsys = lazy "llmprof.nvidia.nsys"
 local recipe = lazy "llmprof.recipe"
 local reports = lazy "llmprof.run.reports"
@@ -43,13 +44,10 @@ It writes a bundle, as a recipe's run does, and prints its digest.]],
 
 -- Traces, and KEY=VALUE as for a recipe.
 local function divide(words)
-  local paths, settings = {}, {}
-  for _, word in ipairs(words) do
-    local is_setting = word:find "^[+~]?[%a_][%w_.-]*=" and not fs.stat(word)
-      or word:find "^~[%a_][%w_.-]*$" and not fs.stat(word)
-    table.insert(is_setting and settings or paths, word)
-  end
-  return paths, settings
+  return lists.parted(words, function(word)
+    local is_setting = word:find "^[+~]?[%a_][%w_.-]*=" or word:find "^~[%a_][%w_.-]*$"
+    return not is_setting or fs.stat(word)
+  end)
 end
 
 

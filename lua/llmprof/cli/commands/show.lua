@@ -43,14 +43,10 @@ end
 -- Sections with rows whose names have that of an empty one in them: its table may be what was
 -- meant.
 local function others_like(section, results)
-  local list = {}
-  for _, other in ipairs(sections.all()) do
-    if other ~= section and other.name:find(section.name, 1, true) then
-      local count = #other.rows(results)
-      if count > 0 then list[#list + 1] = ("%s (%s)"):format(other.name, other.title) end
-    end
-  end
-  return list
+  return lists.map(sections.all(), function(other)
+    return other ~= section and other.name:find(section.name, 1, true) and #other.rows(results) > 0
+      and ("%s (%s)"):format(other.name, other.title) or nil
+  end)
 end
 
 

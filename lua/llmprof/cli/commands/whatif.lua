@@ -4,6 +4,7 @@ local lazy = require "llmprof.io.lazy"
 local load_model = lazy "llmprof.whatif.load"
 local answer = lazy "llmprof.whatif.answer"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local table_options = require "llmprof.cli.table_options"
 local whatif = lazy "llmprof.whatif"
@@ -51,11 +52,9 @@ Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]
 -- Words that are files, folders or runs come first; a change has a parenthesis, a finding is a
 -- number.
 local function divide(words)
-  local paths, codes = {}, {}
-  for _, word in ipairs(words) do
-    local is_change = (whatif.is_change(word) or word:find "^%d+$") and not fs.stat(word)
-    table.insert(is_change and codes or paths, word)
-  end
+  local codes, paths = lists.parted(words, function(word)
+    return (whatif.is_change(word) or word:find "^%d+$") and not fs.stat(word)
+  end)
   if #paths == 0 then
     errors.raise("usage", "whatif: which run or trace?",
       { hint = [[llmprof whatif run.sqlite 'graphs("decode")']] })

@@ -87,8 +87,6 @@ local function say(rules, message, code)
 end
 
 
--- ---- code that fails ----
-
 local ABSENT = "absent values are nil in Lua: write (r.%s or 0), or leave such rows out: "
   .. "where { %s = true }"
 local OF_DUR = ABSENT:format("dur", "dur")

@@ -59,8 +59,7 @@ function frames.beside(trace) return timed(trace):overlap { by = GPU, name = "ov
 
 -- A column without values.
 local function absent(frame, name, type)
-  return rows.extend(frame, {}, { { name = name, type = type or "integer",
-    get = function() return nil end } })
+  return rows.extend(frame, {}, { { name = name, type = type or "integer" } })
 end
 
 
@@ -331,10 +330,7 @@ function frames.add_counters(source, frame)
   for i = 1, #groups do
     local found = by_key[tuple(groups:get(i, "stage") or stages.WHOLE_RUN,
       groups:get(i, "part"), groups:get(i, "name"))] or {}
-    for c, column in ipairs(joined) do
-      local value = found[column.name]
-      made[c].values[i] = value == nil and false or value
-    end
+    for c, column in ipairs(joined) do made[c].values[i] = found[column.name] or false end
   end
   check(frame:extend(keys, #groups, made))
 end

@@ -143,8 +143,6 @@ session.methods = {
 }
 
 
--- ---- the session ----
-
 local needs = {
   counters = "a raw page of ncu (.csv), or a run that measured counters",
   results = "the folder of a run", run = "the folder of a run",

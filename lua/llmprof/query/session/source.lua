@@ -350,8 +350,6 @@ function parts.sql(self)
 end
 
 
--- ---- as an object ----
-
 function Source:__index(name)
   local load_part = parts[name]
   if not load_part then return nil end

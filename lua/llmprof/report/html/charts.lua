@@ -159,8 +159,6 @@ function charts.roofline_text(results)
 end
 
 
--- ---- TPOT ----
-
 -- { counts, edges in ms }, or nil with fewer than two values: bins of one width,
 -- as many as the square root of the values.
 function charts.tpot(results)
