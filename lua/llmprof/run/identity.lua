@@ -82,22 +82,18 @@ end
 
 -- ---- the machine ----
 
-local function any(list, is) return lists.any(list, is) end
-
-
 -- Does anything say that this is a container? Nothing proves that it is none.
 local function in_container()
   local groups = fs.read "/proc/1/cgroup" or ""
-  return any({ "/.dockerenv", "/run/.containerenv", "/.singularity.d" }, fs.access)
-    or any({ "container", "KUBERNETES_SERVICE_HOST" },
+  return lists.any({ "/.dockerenv", "/run/.containerenv", "/.singularity.d" }, fs.access)
+    or lists.any({ "container", "KUBERNETES_SERVICE_HOST" },
       function(name) return (os.getenv(name) or "") ~= "" end)
-    or any({ "docker", "kubepods", "containerd", "libpod", "lxc" },
+    or lists.any({ "docker", "kubepods", "containerd", "libpod", "lxc" },
       function(word) return groups:find(word, 1, true) end)
 end
 
 
--- The machine that llmprof runs on, and the one that a capture came from.
-
+-- The machine that llmprof runs on.
 local function this_machine()
   local uname, cpu = sys.uname(), sys.cpu()
   return {
@@ -107,18 +103,6 @@ local function this_machine()
     container = in_container(),
     llmprof = version.version, compiler = version.compiler,
   }
-end
-
-
--- The GPUs, by NVML, and the driver; what NVML does not say is absent.
-local function gpus()
-  local devices, reason = gpu.list()
-  local list = json.list {}
-  for i, device in ipairs(devices) do
-    if device.throttle then device.throttle = json.list(device.throttle) end
-    list[i] = device
-  end
-  return list, reason
 end
 
 
@@ -149,10 +133,13 @@ end
 -- This machine, for a capture made now. tools: by name, of llmprof.nvidia.tools; recipe: of
 -- llmprof.recipe.
 function identity.captured_here(tools, recipe)
-  local devices, reason = gpus()
+  local devices, reason = gpu.list() -- what NVML does not say is absent
+  for _, device in ipairs(devices) do
+    if device.throttle then device.throttle = json.list(device.throttle) end
+  end
   local captured = this_machine()
   captured.commit, captured.commit_changed = identity.commit(identity.code_folder(recipe))
-  captured.gpus, captured.gpus_reason = devices, #devices == 0 and reason or nil
+  captured.gpus, captured.gpus_reason = json.list(devices), #devices == 0 and reason or nil
   if devices[1] then
     captured.driver, captured.cuda = devices[1].driver_version, devices[1].cuda_version
   end

@@ -131,24 +131,16 @@ Rows.__index = Rows
 
 
 function Rows:of(name)
-  local row = self.by_name[name]
-  if not row then
-    row = { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
+  return self.by_name[name] or lists.entry(self.list, self.by_name, name,
+    { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
       device_self_ns = 0, shapes = {}, kernels_by_name = {}, stages_by_name = {},
-      kernels = json.list {}, stages = json.list {} }
-    self.by_name[name], self.list[#self.list + 1] = row, row
-  end
-  return row
+      kernels = json.list {}, stages = json.list {} })
 end
 
 
 local function stage_of(row, name)
-  local stage = row.stages_by_name[name]
-  if not stage then
-    stage = { name = name, calls = 0, host_self_ns = 0, device_self_ns = 0 }
-    row.stages_by_name[name], row.stages[#row.stages + 1] = stage, stage
-  end
-  return stage
+  return lists.entry(row.stages, row.stages_by_name, name,
+    { name = name, calls = 0, host_self_ns = 0, device_self_ns = 0 })
 end
 
 
@@ -164,21 +156,13 @@ local function add_call(rows, range)
 end
 
 
-local function add_kernel(row, name, duration)
-  local kernel = row.kernels_by_name[name]
-  if not kernel then
-    kernel = { name = name, calls = 0, device_ns = 0 }
-    row.kernels_by_name[name], row.kernels[#row.kernels + 1] = kernel, kernel
-  end
-  kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + duration
-end
-
-
 -- What a range launched, to its operator.
 local function add_launch(rows, range, name, duration)
   local row = rows:of(range.operator)
   row.device_self_ns = row.device_self_ns + duration
-  add_kernel(row, name, duration)
+  local kernel = lists.entry(row.kernels, row.kernels_by_name, name,
+    { name = name, calls = 0, device_ns = 0 })
+  kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + duration
   if range.stage then
     local stage = stage_of(row, range.stage)
     stage.device_self_ns = stage.device_self_ns + duration
@@ -260,15 +244,6 @@ local function launch_list(list)
 end
 
 
--- Milliseconds of the ranges around all of it.
-local function span_ms(of)
-  local ns = 0
-  for _, duration in ipairs(check(of:frame "ranges"):where { tag = marked_operators.RANGE }
-    :values "duration") do ns = ns + (duration or 0) end
-  return ns > 0 and ns / 1e6 or nil
-end
-
-
 local function made_of(of, declared, source)
   local found = stages.find(of, declared, "no")
   local by_row, order = read_ranges(of, found)
@@ -289,9 +264,12 @@ local function made_of(of, declared, source)
   end
   add_totals(rows, placed)
   local inputs = inputs_of(rows)
-  return { inputs = inputs,
-    schema_version = 1, source = source, wall_ms = span_ms(of), device_ns = all,
-    unattributed_device_ns = lost, operators = finished(rows),
+  -- the ranges around all of it
+  local whole = check(of:frame "ranges"):where { tag = marked_operators.RANGE }
+    :group { total = { "duration" } }[1]
+  return { inputs = inputs, schema_version = 1, source = source,
+    wall_ms = whole and whole.duration.total > 0 and whole.duration.total / 1e6 or nil,
+    device_ns = all, unattributed_device_ns = lost, operators = finished(rows),
     launches = launch_list(list) }
 end
 
@@ -437,19 +415,12 @@ end
 -- Give the operations of replays the operators of a capture with as many nodes; how many got
 -- one, and how many there are.
 local function join(operations, captures)
-  local by_size, replays, joined, all = {}, {}, 0, 0
+  local by_size, joined, all = {}, 0, 0
   for _, nodes in ipairs(captures) do by_size[#nodes] = nodes end
-  for _, operation in ipairs(operations) do
-    local list = operation.replay and (replays[operation.replay] or {})
-    if list then
-      replays[operation.replay] = list
-      list[#list + 1] = operation
-    end
-  end
-  for call, list in pairs(replays) do
+  for _, list in ipairs(lists.grouped(operations, "replay")) do
     all = all + #list
     for i, node in ipairs(by_size[#list] or {}) do
-      list[i].operator, list[i].at = node.name, node.at and { call, node.at }
+      list[i].operator, list[i].at = node.name, node.at and { list[i].replay, node.at }
       joined = joined + 1
     end
   end
@@ -457,42 +428,28 @@ local function join(operations, captures)
 end
 
 
-local function row_of(made, name)
-  local row = lists.find(made.operators, "name", name)
-  if row then return row end
-  row = { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0 }
-  table.insert(made.operators, row)
-  return row
-end
-
-
-local function add_operation(row, operation)
-  row.kernels = row.kernels or json.list {}
-  for _, kernel in ipairs(row.kernels) do
-    if kernel.name == operation.name then
-      kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + operation.duration
-      return
-    end
-  end
-  table.insert(row.kernels, { name = operation.name, calls = 1, device_ns = operation.duration })
-end
-
-
 -- Add what replays ran to the operators of the run. Its CPU ran none of them, so that its
 -- time in them stays what it is.
 local function add_rows(made, operations)
   local seen, rows = {}, {}
+  for _, row in ipairs(made.operators) do rows[row.name] = row end
   for _, operation in ipairs(operations) do
     if operation.at and operation.operator then
-      local row = rows[operation.operator] or row_of(made, operation.operator)
-      rows[operation.operator] = row
+      local row = lists.entry(made.operators, rows, operation.operator,
+        { name = operation.operator, calls = 0, host_total_ns = 0, host_self_ns = 0 })
       local key = ("%s/%p"):format(operation.at[1], operation.at[2])
       if not seen[key] then seen[key], row.calls = true, row.calls + 1 end
       row.device_self_ns = (row.device_self_ns or 0) + operation.duration
       row.device_total_ns = (row.device_total_ns or 0) + operation.duration
       made.unattributed_device_ns = math.max(0, (made.unattributed_device_ns or 0)
         - operation.duration)
-      add_operation(row, operation)
+      row.kernels = row.kernels or json.list {}
+      local kernel = lists.find(row.kernels, "name", operation.name)
+      if not kernel then
+        kernel = { name = operation.name, calls = 0, device_ns = 0 }
+        table.insert(row.kernels, kernel)
+      end
+      kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + operation.duration
     end
   end
 end

@@ -170,16 +170,6 @@ function operators.inputs(lookups)
 end
 
 
-local function inputs_of(host)
-  local lookups = {}
-  for _, group in ipairs(host:where { name = LOOKUP }:group { by = { "shapes" } }) do
-    lookups[#lookups + 1] = { shapes = group.shapes and json.decode(group.shapes),
-      count = group.count }
-  end
-  return operators.inputs(lookups)
-end
-
-
 -- Operator name -> list of { name, calls, device_ns } of the kernels, copies
 -- and sets that it launched itself, largest first.
 local function launched(gpu)
@@ -266,7 +256,11 @@ local function from_trace(recorded, path)
     left_out_events = info.left_out > 0 and info.left_out or nil,
     doubtful_events = doubtful(gpu),
     operators = rows_of(host, gpu),
-    memory = memory_of(recorded), inputs = inputs_of(host),
+    memory = memory_of(recorded),
+    inputs = operators.inputs(lists.map(host:where { name = LOOKUP }:group { by = { "shapes" } },
+      function(group)
+        return { shapes = group.shapes and json.decode(group.shapes), count = group.count }
+      end)),
     launches = launch_order(gpu, frame(recorded, "marks")),
   }
 end
@@ -274,22 +268,14 @@ end
 
 -- ---- both ----
 
-local function leave_out_profiler(given)
+-- Without the profiler's own rows, with each operator's part of the device time, its own kernels
+-- only, so that the parts add up to at most 1.
+local function with_shares(given)
   given.operators = json.list(lists.filtered(given.operators, function(row)
     return not joined.of_profiler[row.name]
   end))
-  return given
-end
-
-
--- Each operator's part of the device time, its own kernels only, so that the
--- parts add up to at most 1.
-local function add_shares(given)
   local whole = given.device_ns
-  if not whole then
-    whole = given.unattributed_device_ns or 0
-    for _, row in ipairs(given.operators) do whole = whole + (row.device_self_ns or 0) end
-  end
+    or (given.unattributed_device_ns or 0) + lists.sum(given.operators, "device_self_ns")
   for _, row in ipairs(given.operators) do
     row.share = whole > 0 and row.device_self_ns and row.device_self_ns / whole or nil
   end
@@ -304,18 +290,13 @@ function operators.load(path)
   if recorded then
     local given = from_trace(recorded, path)
     recorded:close()
-    return add_shares(leave_out_profiler(given))
+    return with_shares(given)
   elseif code ~= "unsupported" then
     return nil, message, code
   end
   local given
   given, message, code = document.read(path, "operators")
-  return given and add_shares(leave_out_profiler(given)), message, code
-end
-
-
-local function is_trace(name)
-  return lists.any(trace_endings, function(ending) return name:sub(-#ending) == ending end)
+  return given and with_shares(given), message, code
 end
 
 
@@ -324,12 +305,11 @@ end
 function operators.find(folder)
   local written = layout.operators_in(folder)
   if fs.stat(written) then return written end
-  for _, name in ipairs(files.list(folder)) do
-    if is_trace(name) and fs.lstat(folder .. "/" .. name).type == "file" then
-      return folder .. "/" .. name
-    end
-  end
-  return nil
+  return lists.map(files.list(folder), function(name)
+    local path = folder .. "/" .. name
+    return lists.any(trace_endings, function(ending) return name:sub(-#ending) == ending end)
+      and fs.lstat(path).type == "file" and path or nil
+  end)[1]
 end
 
 

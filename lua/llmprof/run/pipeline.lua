@@ -75,10 +75,6 @@ local function is_worth(ctx)
 end
 
 
--- Nothing yet.
-local function no_others() return setmetatable({ steps = {}, waiting = {} }, Others) end
-
-
 -- Begin with these steps. work(step) is called there, and its value is handed to
 -- see_through(step, value) here; nil: it came to nothing, and is to be done here.
 function Others:begin(steps, work, see_through)
@@ -210,19 +206,14 @@ local function is_done(ctx, step)
 end
 
 
--- What a step that is worked on elsewhere gives is there once that is seen through.
-local function awaiting(ctx)
-  return function(field)
-    local giver = ctx.givers[field]
-    if giver then ctx.others:await(giver.name) end
-  end
-end
-
-
--- Calls what(ctx, ...) with the state as the step may use it.
+-- Calls what(ctx, ...) with the state as the step may use it: what a step that is worked on
+-- elsewhere gives is there once that is seen through.
 local function with_view(ctx, step, what, ...)
   local around = ctx.state
-  ctx.state = dataflow.view(ctx.fields, step, awaiting(ctx))
+  ctx.state = dataflow.view(ctx.fields, step, function(field)
+    local giver = ctx.givers[field]
+    if giver then ctx.others:await(giver.name) end
+  end)
   local result, more = what(ctx, ...)
   ctx.state = around
   return result, more
@@ -261,34 +252,7 @@ local function unmet(step, unmade)
 end
 
 
--- Why a step is left out, and what would have it run.
-local function left_out(ctx, step)
-  if not step.left_out then return nil end
-  restore_for(ctx, step)
-  return with_view(ctx, step, step.left_out)
-end
-
-
 local function elapsed(from) return (sys.monotonic() - from) / 1e9 end
-
-
-local function lines_of(detail)
-  local lines = json.list {}
-  for line in detail:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  return lines
-end
-
-
--- What a step makes, and what else it left, each once.
-local function all_outputs(step, others)
-  local list, seen = {}, {}
-  for _, names in ipairs { step.makes, others } do
-    for _, name in ipairs(names) do
-      if not seen[name] then seen[name], list[#list + 1] = true, name end
-    end
-  end
-  return list
-end
 
 
 local function remove_outputs(ctx, step)
@@ -322,13 +286,16 @@ local function run_step(ctx, step, ui, before)
     return with_view(ctx, step, step.run, before and before.done)
   end)
   frames.tidy() -- what only this step looked at is in nobody's way
+  local left = lists.filtered(ctx.outputs, function(name)
+    return not lists.has(step.makes, name)
+  end)
   local entry = {
     name = step.name,
     status = ok and "done" or "failed",
     started = started,
     seconds = math.floor(elapsed(from) * 1000 + 0.5) / 1000,
     inputs = ctx.run:sizes(step.needs),
-    outputs = ctx.run:sizes(all_outputs(step, ctx.outputs)),
+    outputs = ctx.run:sizes(lists.joined(step.makes, left)),
   }
   if #commands > 0 then entry.commands = commands end
   if #notes > 0 then entry.notes = notes end
@@ -337,16 +304,10 @@ local function run_step(ctx, step, ui, before)
     entry.note = result
   else
     entry.message, entry.hint = result.message, result.hint
-    entry.last_lines = result.detail and lines_of(result.detail)
+    if result.detail then entry.last_lines = json.list {} end
+    for line in (result.detail or ""):gmatch "[^\n]+" do table.insert(entry.last_lines, line) end
   end
   return entry, not ok and result or nil
-end
-
-
-local function skip_step(ctx, step, message, hint, ui)
-  ctx.run:record({ name = step.name, status = "skipped", message = message, hint = hint },
-    pipeline.steps)
-  ui.skipped(step.name, message)
 end
 
 
@@ -372,7 +333,10 @@ local function fate_of(ctx, step, course)
   if not came_to and course.interrupted and step.dispensable then why = "interrupted" end
   if not why and is_done(ctx, step) then return "kept" end
   local hint
-  if not why then why, hint = left_out(ctx, step) end
+  if not why and step.left_out then
+    restore_for(ctx, step)
+    why, hint = with_view(ctx, step, step.left_out)
+  end
   if why then return "skipped", why, hint, came_to or "was left out" end
   return "run"
 end
@@ -386,7 +350,9 @@ local function take(ctx, step, course, ui)
     return ui.kept(step.name)
   elseif fate == "skipped" then
     course.unmade[step.name] = came_to
-    return skip_step(ctx, step, why, hint, ui)
+    ctx.run:record({ name = step.name, status = "skipped", message = why, hint = hint },
+      pipeline.steps)
+    return ui.skipped(step.name, why)
   end
   return see_through(ctx, step, ui)
 end
@@ -470,7 +436,7 @@ function pipeline.run(ctx, ui)
     first = first or err
     ctx.note(message)
   end
-  local others <close> = no_others()
+  local others <close> = setmetatable({ steps = {}, waiting = {} }, Others) -- nothing yet
   ctx.others = others
   local function note(err, step)
     if err then course.unmade[step.name] = "failed" end

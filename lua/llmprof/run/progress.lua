@@ -22,12 +22,9 @@ local silent = setmetatable({}, { __index = function() return function() end end
 local function seconds(value) return ("%6.1f s"):format(value) end
 
 
--- The columns of the stage table that fit a terminal.
-local function short_stages()
-  local wanted = { label = true, count = true, time_ns = true, profiled_ns = true,
-    gpu_busy_ns = true, idle_share = true, launches = true, kernels_per_token = true, bound = true }
-  return lists.filtered(columns.stages, function(column) return wanted[column.key] end)
-end
+-- Columns of the stage table that fit a terminal.
+local STAGES = { label = true, count = true, time_ns = true, profiled_ns = true,
+  gpu_busy_ns = true, idle_share = true, launches = true, kernels_per_token = true, bound = true }
 
 
 -- Watches the GPUs while programs run, if that is wanted. now() says how they are
@@ -58,9 +55,8 @@ end
 
 -- The live line of a step: its time, what it said last, how the GPUs are doing.
 local function live_line(name, took, what, gpus)
-  local parts = { what }
-  parts[#parts + 1] = gpus
-  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(parts, " · "))
+  return ("  %-10s %s   %s"):format(name, seconds(took),
+    table.concat(lists.joined({ what }, { gpus }), " · "))
 end
 
 
@@ -76,7 +72,8 @@ end
 local function print_end(out, ctx, failure)
   local results = pipeline.field(ctx, "results")
   if results then
-    print_table(out, short_stages(), rows.stages(results))
+    local short = lists.filtered(columns.stages, function(column) return STAGES[column.key] end)
+    print_table(out, short, rows.stages(results))
     print_table(out, columns.load, sections.load_rows(results))
     print_table(out, columns.load_times, sections.time_rows(results))
   end

@@ -51,8 +51,9 @@ function rank_files.list(words, pick)
   end
   for _, word in ipairs(words) do
     if folders.is_folder(word) then
-      local paths = folders.list(word)
-      for i, name in ipairs(paths) do paths[i] = word:gsub("/+$", "") .. "/" .. name end
+      local paths = lists.map(folders.list(word), function(name)
+        return word:gsub("/+$", "") .. "/" .. name
+      end)
       for _, path in ipairs(pick(paths)) do add(path) end
     else
       add(word)
@@ -73,15 +74,6 @@ end
 
 -- ---- reading ----
 
--- A part as bytes, and what tells a file from the same one under another name.
-local function packed(made)
-  local bytes, frames = part.encode(made)
-  local about = errors.check(json.encode { made.about.epoch or false,
-    made.about.ranks })
-  return bytes, digest.base64(digest.sha256(about .. frames))
-end
-
-
 local function read_trace(path, knowledge)
   local opened = trace_file.open_whole(path)
   trace_file.check(opened)
@@ -92,19 +84,13 @@ local function read_trace(path, knowledge)
 end
 
 
-local function read_part(path)
-  local bytes = errors.check(fs.read(path))
-  local made, message = part.decode(bytes)
-  if not made then errors.raise("failed", ("%s: %s"):format(path, message)) end
-  return made
-end
-
-
 -- One file's part, and sentences on what it lacks; or nil, why it is left out, and a code.
 local function read(path, knowledge)
   local ok, result, without = errors.call(function()
-    if is_part(path) then return read_part(path), {} end
-    return read_trace(path, knowledge)
+    if not is_part(path) then return read_trace(path, knowledge) end
+    local made, message = part.decode(errors.check(fs.read(path)))
+    if not made then errors.raise("failed", ("%s: %s"):format(path, message)) end
+    return made, {}
   end)
   if ok then return result, without end
   if result.kind == "interrupted" or result.bug then error(result, 0) end
@@ -115,14 +101,16 @@ end
 local function base(path) return path:match "([^/]*)$" end
 
 
--- A file that was read: { path, made (its part), bytes (the same), mark, without (sentences on
--- what it lacks) }, or { path, why } it is left out, and code.
+-- A file that was read: { path, made (its part), bytes (the same), mark (what tells it from the
+-- same one under another name), without (sentences on what it lacks) }, or { path, why } it is left
+-- out, and code.
 function rank_files.read(path, knowledge)
   local made, said, code = read(path, knowledge)
   if not made then return { path = path, why = said, code = code } end
-  local file = { path = path, made = made, without = said }
-  file.bytes, file.mark = packed(made)
-  return file
+  local bytes, frames = part.encode(made)
+  local about = errors.check(json.encode { made.about.epoch or false, made.about.ranks })
+  return { path = path, made = made, without = said, bytes = bytes,
+    mark = digest.base64(digest.sha256(about .. frames)) }
 end
 
 

@@ -48,26 +48,17 @@ function rank_workers.tree(rank, size)
 end
 
 
--- Which files each process has: list of lists of { number, path }; nil and the error when
--- there are none.
-local function hands_of(own, list_files)
+-- Tell each process which files are its own, a list of { number, path }; returns those of this one,
+-- nil when there is nothing to do, in the first process with the error.
+local function deal_out(own, list_files, patience)
+  if own.rank > 0 then return receive(own, 0, patience) end
   local ok, files = errors.call(list_files)
-  if not ok then return nil, files end
-  local hands = process_pool.shards(process_pool.sizes(files), own.size)
+  local hands = ok and process_pool.shards(process_pool.sizes(files), own.size) or {}
   for _, hand in ipairs(hands) do
     for i, number in ipairs(hand) do hand[i] = { number = number, path = files[number] } end
   end
-  return hands
-end
-
-
--- Tell each process which files are its own; returns those of this one, nil when there is
--- nothing to do, in the first process with the error.
-local function deal_out(own, list_files, patience)
-  if own.rank > 0 then return receive(own, 0, patience) end
-  local hands, wrong = hands_of(own, list_files)
-  for process = 2, own.size do send(own, process - 1, hands and hands[process], patience) end
-  return hands and hands[1], wrong
+  for process = 2, own.size do send(own, process - 1, hands[process], patience) end
+  return hands[1], not ok and files or nil
 end
 
 
@@ -192,15 +183,10 @@ end
 
 local UNJOINED = "srun started %d processes and did not join them by MPI"
 
--- Did srun tell its processes of each other? MPIs that find nothing say so at length.
-local function is_joined(launcher)
-  return launcher.name ~= "srun" or os.getenv "PMIX_RANK" or os.getenv "PMI_RANK"
-end
-
-
 -- Connect; nil, what is wrong and what to do.
 local function connect(launcher)
-  if not is_joined(launcher) then
+  -- did srun tell its processes of each other? MPIs that find nothing say so at length
+  if launcher.name == "srun" and not (os.getenv "PMIX_RANK" or os.getenv "PMI_RANK") then
     return nil, UNJOINED:format(launcher.size), other_hint(launcher)
   end
   local path, why = plugin_of(launcher)

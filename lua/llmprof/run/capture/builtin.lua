@@ -103,19 +103,13 @@ local function captures_again(ctx)
 end
 
 
--- Repeats that come on top of those that were asked for.
-local function more_repeats(ctx)
+-- The workload, with the repeats that plain times and counters take on top of those that were asked
+-- for, and told of further windows.
+local function describe(ctx, run)
   local more = plain_inside(ctx) and PLAIN_REPEATS or 0
   local counted = repeats(ctx) and again(ctx) and collector_counters.wanted(ctx.cfg)
     and not ctx.cfg.collector.units
-  return counted and more + collector_counters.units(ctx.cfg) - 1 or more
-end
-
-
--- The workload, with the repeats that plain times and counters take, and told of further
--- windows.
-local function describe(ctx, run)
-  local more = more_repeats(ctx)
+  if counted then more = more + collector_counters.units(ctx.cfg) - 1 end
   local spec = workload.describe(ctx.recipe, ctx.cfg, run,
     more > 0 and { ["infer.repeats"] = repeats(ctx) + more } or nil)
   if more_windows(ctx) then
@@ -239,13 +233,6 @@ local function check_spools(ctx, count, said, result, lines)
 end
 
 
--- The workload's numbers with these repeats alone, as a file of the run.
-local function write_metrics(ctx, name, metrics, chosen)
-  metrics.repeats = chosen
-  ctx.run:write_document(name, "metrics", metrics)
-end
-
-
 -- Of the workload's own numbers only those of repeats that are in the timeline: the
 -- others were slowed down by what was measured in them. Those of plain units are those of
 -- a run without a profiler. A window has many repeats, and the load numbers none of
@@ -265,10 +252,12 @@ local function keep_metrics(ctx)
   local plain = layout.metrics_in(layout.workload.before)
   if #of.plain > 0 then
     errors.check(fs.mkdirs(ctx.run:path(layout.workload.before)))
-    write_metrics(ctx, plain, metrics, of.plain)
+    metrics.repeats = of.plain
+    ctx.run:write_document(plain, "metrics", metrics)
     ctx.outputs[#ctx.outputs + 1] = plain
   end
-  write_metrics(ctx, layout.workload.metrics, metrics, of.timeline)
+  metrics.repeats = of.timeline
+  ctx.run:write_document(layout.workload.metrics, "metrics", metrics)
 end
 
 

@@ -21,25 +21,19 @@ local live = {}
 
 -- ---- a vendor's program ----
 
--- The program of a vendor, looked for when a run first needs it.
-
--- env.json says what measured: a tool that is only found when a run is continued is
+-- The program of a vendor, looked for when a run first needs it: { name, path, version }; raises
+-- without it. env.json says what measured: a tool that is only found when a run is continued is
 -- written down then.
-local function note_version(ctx, found)
-  local machine = ctx.state.environment and ctx.state.environment.captured_on
-  if not machine or machine[found.name] == found.version then return end
-  machine[found.name] = found.version
-  ctx.run:write_document(layout.environment, "env", ctx.state.environment)
-end
-
-
--- { name, path, version }; raises without it.
 function live.tool(ctx, vendor)
   local known = ctx.state.tools[vendor.name]
   if known then return known end
   local found = tools.ensure(vendor, ctx.cfg)
   ctx.state.tools[vendor.name] = found
-  note_version(ctx, found)
+  local machine = ctx.state.environment and ctx.state.environment.captured_on
+  if machine and machine[found.name] ~= found.version then
+    machine[found.name] = found.version
+    ctx.run:write_document(layout.environment, "env", ctx.state.environment)
+  end
   return found
 end
 
@@ -53,13 +47,11 @@ function live.try_tool(ctx, vendor)
 end
 
 
--- ---- a live capture ----
+-- ---- operators ----
 
 -- What a workload is told that is to profile its own operators.
 local OPERATORS_PASS = { LLMPROF_OPERATORS = "1" }
 
-
--- ---- operators ----
 
 local function run_operators(ctx)
   if ctx.cfg.operators == "off" then return false, "operators=off" end
