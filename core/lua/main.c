@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "llmprof/alloc.h"
 #include "llmprof_lua.h"
 #include "resources.h"
@@ -91,13 +92,18 @@ static void hold_standard_files(void) {
   if (fd >= 0) close(fd);
 }
 
-/* Lua's memory is counted with ours: a bound on bytes holds for both. */
-static void *allocate(void *unused, void *block, size_t old, size_t size) {
-  (void)unused;
+/* Lua's memory is counted with ours: a bound on bytes holds for both. Its small
+ * blocks are of a pool, but where a debugger of memory shall see each. */
+static void *allocate(void *pool, void *block, size_t old, size_t size) {
+#ifdef NDEBUG
+  return llmprof_pool_resize(pool, block, block ? old : 0, size);
+#else
+  (void)pool;
   (void)old;
   if (size) return llmprof_resize(block, size, 1);
   llmprof_free(block);
   return NULL;
+#endif
 }
 
 /* Columns are large blocks that come and go: kept, not given back and cleared
@@ -130,7 +136,8 @@ int main(int argc, char **argv) {
   hold_standard_files();
   if (!stack_suffices()) return EXIT_FAILURE;
   keep_memory();
-  lua_State *L = lua_newstate(allocate, NULL);
+  llmprof_pool pool = {0};
+  lua_State *L = lua_newstate(allocate, &pool);
   if (!L) {
     fputs("llmprof: out of memory\n", stderr);
     return EXIT_FAILURE;
@@ -145,8 +152,10 @@ int main(int argc, char **argv) {
   else
     print_error(raised, lua_tostring(L, -1));
   llmprof_lua_release_signals();
+  pool.ends = true;
   ending.at_once = !is_debugged() || llmprof_lua_is_ending();
   ending.status = status;
   lua_close(L);
+  llmprof_pool_free(&pool);
   return status;
 }
