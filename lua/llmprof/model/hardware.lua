@@ -68,12 +68,14 @@ function hardware.read(contents, where)
 end
 
 
+local function read_file(name) return files.read(("%s/%s.yaml"):format(FOLDER, name)) end
+
+
 -- The description of the GPU that conf/hardware has under this name. what: that names it, in
 -- errors.
 function hardware.load(name, what)
-  local path = ("%s/%s.yaml"):format(FOLDER, name)
   local contents, where
-  if name:find "^[%w_-]+$" then contents, where = files.read(path) end
+  if name:find "^[%w_-]+$" then contents, where = read_file(name) end
   if contents then return hardware.read(contents, where) end
   local known = files.names(FOLDER, ".yaml")
   errors.raise("usage", ("%s: no GPU '%s'%s"):format(what or "hardware.name", name,
@@ -81,14 +83,17 @@ function hardware.load(name, what)
 end
 
 
--- The file that names this device, or nil.
+-- The file that names this device, or nil. Files in which the name stands nowhere are not decoded.
 function hardware.find(device_name)
   if not device_name then return nil end
   local wanted = device_name:lower()
+  local function is_wanted(alias) return alias:lower() == wanted end
   for _, name in ipairs(files.names(FOLDER, ".yaml")) do
-    local made = hardware.load(name)
-    local function is_wanted(alias) return alias:lower() == wanted end
-    if lists.any(made.names, is_wanted) then return made end
+    local contents, where = read_file(name)
+    if contents:lower():find(wanted, 1, true) then
+      local made = hardware.read(contents, where)
+      if lists.any(made.names, is_wanted) then return made end
+    end
   end
   return nil
 end
