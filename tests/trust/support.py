@@ -17,7 +17,11 @@ from typing import Dict, List, Optional
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests/fixtures"
 CAPTURE = ROOT / "tests/fixtures/deepseek_ocr"
+SMALL = ROOT / "tests/fixtures/small"
 RECIPE = "recipes/deepseek_ocr.lua"
+
+# A run in a fifteenth of the time that one of CAPTURE takes.
+RECORDED = [RECIPE, "capture=recorded", f"recorded={SMALL}"]
 
 # What only a bug prints, whatever the file.
 BUGS = (b"stack traceback", b"this is a bug in llmprof", b"AddressSanitizer", b"LeakSanitizer",
@@ -121,10 +125,10 @@ class Case(unittest.TestCase):
         edit(path, sql)
         return path
 
-    def capture(self, fixture: Optional[Path] = None, sql: str = "") -> Path:
-        """A copy of the recorded capture, with another timeline and changed."""
+    def capture(self, fixture: Optional[Path] = None, sql: str = "", of: Path = CAPTURE) -> Path:
+        """A copy of a recorded capture, with another timeline and changed."""
         folder = self.top / "capture"
-        shutil.copytree(CAPTURE, folder)
+        shutil.copytree(of, folder)
         if fixture:
             (folder / "run.sqlite").unlink()
             shutil.copyfile(fixture, folder / "run.sqlite")
@@ -133,7 +137,7 @@ class Case(unittest.TestCase):
         edit(folder / "run.sqlite", sql)
         return folder
 
-    def analyse(self, capture: Path = CAPTURE, *words: str, **options) -> Result:
+    def analyse(self, capture: Path = SMALL, *words: str, **options) -> Result:
         """A run of a recorded capture, into the folder `out`."""
         return self.llmprof(RECIPE, "capture=recorded", f"recorded={capture}",
                             f"out={self.top / 'out'}", "-q", *words, **options)

@@ -4,7 +4,7 @@ import json
 import sqlite3
 
 import support
-from support import CAPTURE, FIXTURES
+from support import CAPTURE, FIXTURES, SMALL
 
 EAGER = FIXTURES / "unmarked/eager.sqlite"
 WHOLE = FIXTURES / "unmarked/whole.sqlite"
@@ -80,12 +80,12 @@ class Run(support.Case):
         self.assertIn("have no usable time", self.analyse(capture).err.decode())
 
     def test_samples_of_another_shape(self):
-        capture = self.capture()
+        capture = self.capture(of=SMALL)
         (capture / "gpu_samples.json").write_text('[{"t_ns": 1, "index": 0, "throttle": 5}]')
         self.assertIn("throttle: array expected, got 5", self.analyse(capture).last_line())
 
     def test_tokens_that_nobody_made(self):
-        capture = self.capture()
+        capture = self.capture(of=SMALL)
         path = capture / "metrics.json"
         metrics = json.loads(path.read_text())
         metrics["new_tokens"] = 5_000_000
@@ -133,7 +133,7 @@ class Run(support.Case):
         self.assertEqual(0, self.analyse(capture).status)
 
     def test_date_that_is_none(self):
-        capture = self.capture()
+        capture = self.capture(of=SMALL)
         (capture / "capture.json").write_text('{"date": {"a": 1}}')
         self.assertIn('date: string expected, got {"a":1}', self.analyse(capture).last_line())
 

@@ -8,7 +8,7 @@ import socket
 import sqlite3
 
 import support
-from support import CAPTURE, FIXTURES, RECIPE
+from support import FIXTURES, RECIPE, RECORDED, SMALL
 
 WHOLE = FIXTURES / "unmarked/whole.sqlite"
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -21,8 +21,7 @@ class Opening(support.Case):
 
     def bundle(self):
         root = self.top / "runs"
-        self.does(RECIPE, "capture=recorded", f"recorded={CAPTURE}", f"run.root={root}",
-                  "run.id=r", "-q")
+        self.does(*RECORDED, f"run.root={root}", "run.id=r", "-q")
         return root, root / "r"
 
     def test_named_traces(self):
@@ -62,7 +61,7 @@ class Opening(support.Case):
 
     def test_parts_of_a_capture(self):
         for name in ("capture.json", "metrics.json", "run.sqlite"):
-            capture = self.capture()
+            capture = self.capture(of=SMALL)
             (capture / name).unlink()
             os.mkfifo(capture / name)
             self.assertIn(IRREGULAR, self.analyse(capture).err.decode())

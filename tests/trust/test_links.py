@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import support
-from support import CAPTURE, RECIPE
+from support import CAPTURE, RECIPE, RECORDED, SMALL
 
 OUTSIDE = "a symbolic link, which is not followed"
 
@@ -16,7 +16,7 @@ class Bundles(support.Case):
         return self.top / "out"
 
     def resume(self, run: object, *words: object) -> support.Result:
-        return self.llmprof(RECIPE, "capture=recorded", "--resume", run, "-q", *words)
+        return self.llmprof(*RECORDED, "--resume", run, "-q", *words)
 
     def test_a_folder_that_is_a_link_is_not_written_through(self):
         bundle, elsewhere = self.bundle(), self.top / "elsewhere"
@@ -48,7 +48,7 @@ class Bundles(support.Case):
     def test_lists_of_runs_do_not_follow_them(self):
         root, secret = self.top / "runs", self.top / "secret"
         secret.write_text('{"status": "TOPSECRET"}')
-        self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=r", "-q")
+        self.does(*RECORDED, f"run.root={root}", "run.id=r", "-q")
         for name in ("manifest.json", "results.json"):
             with self.subTest(name):
                 kept = (root / "r" / name).read_bytes()
@@ -63,7 +63,7 @@ class Bundles(support.Case):
 
     def test_a_run_of_a_sweep_that_is_a_link_is_not_written_through(self):
         root, elsewhere = self.top / "runs", self.top / "elsewhere"
-        sweep = ["sweep", RECIPE, "top_n.kernels=5,10", "capture=recorded", f"run.root={root}"]
+        sweep = ["sweep", RECIPE, "top_n.kernels=5,10", *RECORDED[1:], f"run.root={root}"]
         self.does(*sweep)
         run = next(root.glob("sweep-*/kernels-5-*"))
         shutil.move(str(run), str(elsewhere))
@@ -79,12 +79,12 @@ class Bundles(support.Case):
 
     def test_a_run_id_is_no_path(self):
         root = self.top / "runs"
-        self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=d", "-q")
+        self.does(*RECORDED, f"run.root={root}", "run.id=d", "-q")
         manifest = root / "d/manifest.json"
         said = json.loads(manifest.read_text())
         said["run_id"] = "../../../../etc"
         manifest.write_text(json.dumps(said))
-        self.does(RECIPE, "capture=recorded", f"run.root={root}", "--resume", "d", "-q")
+        self.does(*RECORDED, f"run.root={root}", "--resume", "d", "-q")
         self.assertEqual("d", str((root / "latest").readlink()))
         shutil.move(str(root / "d"), str(self.top / "moved"))
         self.refuses("cannot name a run", "baseline", "save", "--root", root,
@@ -118,7 +118,7 @@ class Bundles(support.Case):
 
 class Captures(support.Case):
     def test_links_are_not_copied(self):
-        capture, secret = self.capture(), self.top / "secret"
+        capture, secret = self.capture(of=SMALL), self.top / "secret"
         secret.write_text("TOPSECRET")
         for name in ("metrics.json", "capture.json", "ncu/raw.csv", "run.sqlite"):
             with self.subTest(name):
@@ -137,14 +137,14 @@ class Captures(support.Case):
                 shutil.rmtree(self.top / "out")
 
     def test_files_of_ranks_that_are_links_are_not_copied(self):
-        capture, secret = self.capture(), self.top / "secret"
+        capture, secret = self.capture(of=SMALL), self.top / "secret"
         (capture / "run.sqlite").rename(secret)
         (capture / "rank0.sqlite").symlink_to(secret)
         self.assertIn(OUTSIDE, self.analyse(capture).last_line())
         self.assertFalse((self.top / "out/nsys/run.sqlite").exists())
 
     def test_the_folder_itself_may_be_a_link(self):
-        (self.top / "link").symlink_to(CAPTURE)
+        (self.top / "link").symlink_to(SMALL)
         self.assertEqual(0, self.analyse(self.top / "link").status)
 
 
@@ -184,7 +184,7 @@ class Settings(support.Case):
 
 class Terminal(support.Case):
     def test_a_broken_table_shows_its_escapes(self):
-        capture = self.capture()
+        capture = self.capture(of=SMALL)
         (capture / "ncu/raw.csv").write_bytes(
             b'"ID","Kernel Name"\n"1","a"b\x1b]0;PWNED\x07\xe2\x80\xae"\n')
         self.assertEqual(0, self.analyse(capture).status)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Set
 
 import support
-from support import CAPTURE, RECIPE
+from support import RECORDED, RECIPE, SMALL
 
 # A call, its folder, the name, its flags and what became of it.
 OPENED = re.compile(r'\bopen(?:at2?)?\((?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)", '
@@ -106,8 +106,7 @@ class Bundles(Opened):
     def setUp(self) -> None:
         super().setUp()
         if not self.made.exists():
-            self.does(RECIPE, "capture=recorded", f"recorded={CAPTURE}", f"run.root={self.made}",
-                      "run.id=r", "-q")
+            self.does(*RECORDED, f"run.root={self.made}", "run.id=r", "-q")
         self.run_folder = self.root / "r"
 
     def prepare(self) -> None:
@@ -139,7 +138,7 @@ class Bundles(Opened):
         self.checked("ls", "--root", self.root, "r")
 
     def test_resume(self):
-        self.checked(RECIPE, "capture=recorded", f"run.root={self.root}", "--resume", "r", "-q")
+        self.checked(*RECORDED, f"run.root={self.root}", "--resume", "r", "-q")
 
     def test_baseline(self):
         self.checked("baseline", "save", "--root", self.root, "r", "b")
@@ -170,7 +169,7 @@ class Bundles(Opened):
 class Captures(Opened):
     def test_a_run(self):
         def prepare() -> None:
-            shutil.copytree(CAPTURE, self.root, copy_function=shutil.copyfile)
+            shutil.copytree(SMALL, self.root, copy_function=shutil.copyfile)
 
         self.check(self.root, lambda: [RECIPE, "capture=recorded", f"recorded={self.root}",
                                        f"out={self.top}/out", "-q"], prepare)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, List, Tuple
 
 import support
-from support import RECIPE
+from support import RECIPE, RECORDED, SMALL
 
 # What an agent reads and a person does not see.
 UNSEEN = ('\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200d\u200f\u2060\u2064\u3164'
@@ -133,7 +133,7 @@ class Texts(support.Case):
         self.assertTrue(shown.startswith(said), said)
 
     def test_hints_of_a_file_are_texts(self):
-        capture = self.capture()
+        capture = self.capture(of=SMALL)
         (capture / "ncu/raw.csv").write_bytes(b'"ID","Kernel Name"\n"1","a"b\xff\x1b[31m"\n')
         self.assertEqual(0, self.analyse(capture).status)
         path = self.top / "out/results.json"
@@ -150,7 +150,7 @@ class Texts(support.Case):
 
     def test_names_of_files_and_runs(self):
         root = self.top / "runs"
-        self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=r", "-q")
+        self.does(*RECORDED, f"run.root={root}", "run.id=r", "-q")
         evil = EVIL.replace("/", ":")[:80]
         shutil.copytree(root / "r", root / evil, symlinks=True)
         (root / ("broken" + evil)).mkdir()
@@ -172,7 +172,7 @@ class Texts(support.Case):
     def test_what_completion_offers(self):
         """A word each, of which a shell runs nothing, and no word out of a manifest."""
         root, evil = self.top / "tmp/stage2", "$(touch ran); touch ran; `touch ran` '\\\""
-        self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=r", "-q")
+        self.does(*RECORDED, f"run.root={root}", "run.id=r", "-q")
         self.does("baseline", "save", "--root", root, "r", "b")
         for path in (root / "r/manifest.json", root / "baselines/b/baseline.json"):
             said = json.loads(path.read_text())
