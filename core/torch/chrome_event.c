@@ -28,6 +28,12 @@ const llmprof_chrome_event llmprof_chrome_nothing = {
     .block = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT},
 };
 
+/* Until PyTorch 1.10 the steps of its schedule were operators. */
+static bool is_step(const llmprof_chrome_event *event) {
+  static const char step[] = "ProfilerStep#";
+  return event->name && strncmp(event->name, step, sizeof step - 1) == 0;
+}
+
 chrome_kind llmprof_chrome_kind(const llmprof_chrome_event *event) {
   static const struct {
     const char *category;
@@ -50,7 +56,9 @@ chrome_kind llmprof_chrome_kind(const llmprof_chrome_event *event) {
   if (!event->category || !event->phase || strcmp(event->phase, "X") != 0)
     return CHROME_OTHER;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (strcmp(known[i].category, event->category) == 0) return known[i].kind;
+    if (strcmp(known[i].category, event->category) == 0)
+      return known[i].kind == CHROME_OPERATOR && is_step(event) ? CHROME_MARK
+                                                                : known[i].kind;
   }
   return llmprof_chrome_is_foreign(event) ? CHROME_CALL : CHROME_OTHER;
 }

@@ -277,6 +277,17 @@ static bool take_whole(scanner *s, int64_t *value) {
   return is_number(s) ? take_integer(s, value) : skip_value(s);
 }
 
+/* Until PyTorch 1.10 the numbers of threads were strings. */
+static bool take_thread(scanner *s, int64_t *value) {
+  span string;
+  if (*s->at != '"') return take_whole(s, value);
+  if (!take_string(s, &string)) return false;
+  if (!string.size || strspn(string.bytes, "0123456789") < string.size ||
+      !llmprof_lex_int(string.bytes, string.size, 10, value))
+    *value = LLMPROF_ABSENT;
+  return true;
+}
+
 /* [1, 2, 3]; of a list of any other length all are absent. */
 static bool take_triple(scanner *s, int64_t *three) {
   int64_t items[4] = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT};
@@ -359,7 +370,6 @@ static bool take_field(scanner *s, field what) {
   llmprof_chrome_event *event = s->event;
   int64_t *const integers[FIELDS] = {
       [PID] = &event->pid,
-      [TID] = &event->tid,
       [EXTERNAL_ID] = &event->external_id,
       [CORRELATION] = &event->correlation,
       [DEVICE] = &event->device,
@@ -398,6 +408,8 @@ static bool take_field(scanner *s, field what) {
   case PID:
     if (*s->at == '"') return keep_string(s, PROCESS);
     break;
+  case TID:
+    return take_thread(s, &event->tid);
   case ARGS:
     return *s->at == '{' ? scan_map(s, argument_keys) : skip_value(s);
   case UNWANTED:

@@ -272,6 +272,36 @@ TEST(foreign_calls) {
 }
 
 /* Steps of the schedule have one text, and their number as payload. */
+/* As PyTorch wrote traces until 1.10: numbers of threads in quotes, steps as
+ * operators. */
+TEST(old_traces) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_text(
+      "{\"traceEvents\": ["
+      "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"ProfilerStep#5\",\"pid\":"
+      "9,"
+      "\"tid\":\"9\",\"ts\":10,\"dur\":50},"
+      "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":9,"
+      "\"tid\":\"9\",\"ts\":15,\"dur\":20},"
+      "{\"ph\":\"X\",\"cat\":\"Runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":"
+      "9,"
+      "\"tid\":\"9\",\"ts\":20,\"dur\":5,\"args\":{\"correlation\":3}},"
+      "{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"mm\",\"pid\":0,"
+      "\"tid\":\"stream 7\",\"ts\":40,\"dur\":5,"
+      "\"args\":{\"device\":0,\"context\":1,\"stream\":7,\"correlation\":3}}]"
+      "}");
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  const llmprof_attribution *of = llmprof_trace_attribution(trace, &err);
+  assert_true(ranges && of);
+  assert_int_equal(ranges->count, 2);
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 0)),
+                      "ProfilerStep");
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 1)),
+                      "PyTorch:aten::mm");
+  assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 0)), 1);
+  llmprof_trace_close(trace);
+}
+
 TEST(steps) {
 #define STEP(name)                                                          \
   "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" name \

@@ -276,13 +276,20 @@ local function instances_of(trace, anchor, generations, wanted)
 end
 
 
--- Does a DataLoader hand out a batch for each step? Then a step is one of these, and no token.
+-- Ranges of PyTorch that say that a step is one of training, or of a batch that a DataLoader hands
+-- out, where there is one for each; it is no token then.
+local OF_BATCHES = { "^enumerate%(DataLoader", "^Optimizer%.step" }
+
 local function are_batches(trace, steps)
-  local count = 0
+  local counts = {}
   for _, group in ipairs(check(trace:frame "ranges"):group { by = { "text" } }) do
-    if (group.text or ""):find "^enumerate%(DataLoader" then count = count + group.count end
+    for _, pattern in ipairs(OF_BATCHES) do
+      if (group.text or ""):find(pattern) then
+        counts[pattern] = (counts[pattern] or 0) + group.count
+      end
+    end
   end
-  return count >= steps
+  return lists.any(OF_BATCHES, function(pattern) return (counts[pattern] or 0) >= steps end)
 end
 
 

@@ -84,7 +84,7 @@ describe("llmprof.analysis.stages.infer", function()
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/odd/nothing.sqlite", DECLARED))
   end)
 
-  it("takes no batch of a DataLoader for a token", function()
+  it("takes no batch of a DataLoader or of training for a token", function()
     local function of(more)
       local lines = { "knows allocations" }
       for step = 0, 9 do
@@ -101,6 +101,7 @@ describe("llmprof.analysis.stages.infer", function()
     assert.is_true(of(nil).steps > 7)
     assert.is_true(of "other".steps > 7)
     assert.is_nil(of "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+    assert.is_nil(of "Optimizer.step#AdamW.step")
   end)
 
   it("infers no stage that is not declared", function()
