@@ -79,9 +79,9 @@ local function check_stage(model, stage)
 end
 
 
-local function ranges_of(model, part, stage, extent)
+local function ranges_of(model, part, stage, extent, helped)
   check_stage(model, stage)
-  return model:ranges(part, stage, extent)
+  return model:ranges(part, stage, extent, helped)
 end
 
 
@@ -214,7 +214,7 @@ function makers.scale(chosen, factor)
       words = ("%s times %g"):format(words_of(chosen), factor),
       assumed = "calls and what lies between them change alike",
       apply = function(model, part, change)
-        local ranges, count = ranges_of(model, part, chosen.stage, "whole")
+        local ranges, count = ranges_of(model, part, chosen.stage, "whole", true)
         change:cpu(part.number, ranges, factor, factor)
         return count
       end }
@@ -234,7 +234,7 @@ local removals = {
       chosen.which)
   end },
   gaps = { "nothing is done between calls", function(chosen, model, part, change)
-    local ranges, count = ranges_of(model, part, chosen.stage)
+    local ranges, count = ranges_of(model, part, chosen.stage, nil, true)
     change:cpu(part.number, ranges, 0, 1)
     return count
   end },

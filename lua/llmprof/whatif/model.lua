@@ -243,10 +243,11 @@ function Model:within(part, rows, time)
 end
 
 
--- The ranges of a stage's units, or of all, in a part, as of units.frame, and how many.
-function Model:ranges(part, stage, extent)
-  local made = units.frame(part.units, stage and self:stage(stage).name, extent)
-  return made, #made
+-- The ranges of a stage's units, or of all, in a part, as of units.frame, and how many units.
+function Model:ranges(part, stage, extent, helped)
+  local name = stage and self:stage(stage).name
+  local made = units.frame(part.units, name, extent, nil, helped)
+  return made, helped and #units.frame(part.units, name, extent) or #made
 end
 
 

@@ -188,14 +188,37 @@ local function add_tails(list, found)
 end
 
 
+-- Threads that launch for those of the units of their process, as autograd's do for the one that
+-- called it: those that have no units.
+local function add_helpers(list, trace)
+  local own, helpers = {}, {}
+  for _, one in ipairs(list) do own[("%s %s"):format(one.pid, one.tid)] = true end
+  local groups = check(trace:frame "gpu"):group { by = { "launch_pid", "launch_tid" } }
+  for _, group in ipairs(groups) do
+    local pid, tid = group.launch_pid, group.launch_tid
+    if pid and tid and not own[("%s %s"):format(pid, tid)] then
+      helpers[pid] = helpers[pid] or {}
+      table.insert(helpers[pid], tid)
+    end
+  end
+  for _, one in ipairs(list) do one.helpers = helpers[one.pid] end
+end
+
+
 -- List of { stage, run (what they are steps of), turn (of the run among those of the stage in the
--- process), first (in it), pid, tid, start, stop (ns, of the CPU), tail (nil: none) }, of each
--- thread by start; repeats that figures leave out are not in it. found: of units.stages.
+-- process), first (in it), pid, tid, start, stop (ns, of the CPU), tail (nil: none), helpers
+-- (threads that launch for this one; nil: none) }, of each thread by start; repeats that figures
+-- leave out are not in it. found: of units.stages.
 function units.list(trace, found)
-  if found.whole then return number_runs(whole_run(trace)) end
-  local list, has_steps = steps_of(trace, found)
-  lists.sort(add_instances(list, found, has_steps), "pid", "tid", "start")
-  add_tails(list, found)
+  local list, has_steps
+  if found.whole then
+    list = whole_run(trace)
+  else
+    list, has_steps = steps_of(trace, found)
+    lists.sort(add_instances(list, found, has_steps), "pid", "tid", "start")
+    add_tails(list, found)
+  end
+  add_helpers(list, trace)
   return number_runs(list)
 end
 
@@ -272,12 +295,17 @@ end
 
 -- Units of a stage, or of all (nil), as a frame of ranges: pid, tid, start, end. list: of
 -- units.list; extent: own (nil), with_tail, before (and tails), whole or until_next; turn: of these
--- runs alone.
-function units.frame(list, stage, extent, turn)
+-- runs alone; helped: on the threads that launch for them, too.
+function units.frame(list, stage, extent, turn, helped)
   local rows, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
-  local function add(one, start, stop)
+  local add
+  function add(one, start, stop, tid)
     local row = #rows.pid + 1
-    rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, one.tid, start, stop
+    rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, tid or one.tid,
+      start, stop
+    for _, other in ipairs(helped and not tid and one.helpers or {}) do
+      add(one, start, stop, other)
+    end
   end
   for i, one in ipairs(list) do
     local next_one = list[i + 1]

@@ -183,6 +183,27 @@ describe("a replay", function()
     end)[2])
   end)
 
+  it("scales the CPU of threads that launch for a stage's, too, as autograd's", function()
+    local lines = { "knows calls", "process 1 python", "thread 1 pid=1 main",
+      "thread 2 pid=1 worker" }
+    for step = 0, 2 do
+      for i = 0, 7 do
+        local at = step * 200000 + i * 20000 + 1000
+        lines[#lines + 1] = ("call %d %d pid=1 thread=%d id=%d cudaLaunchKernel"):format(at,
+          at + 10000, i < 4 and 1 or 2, step * 8 + i + 1)
+        lines[#lines + 1] = ("kernel %d %d pid=1 device=0 call=%d k"):format(at + 10000, at + 11000,
+          step * 8 + i + 1)
+      end
+      lines[#lines + 1] = ("call %d %d pid=1 thread=1 cudaStreamSynchronize"):format(
+        step * 200000 + 165000, step * 200000 + 166000)
+      lines[#lines + 1] = ("range %d %d pid=1 thread=1 train"):format(step * 200000,
+        step * 200000 + 170000)
+    end
+    local one = row(over(table.concat(lines, "\n") .. "\n"):change 'scale(cpu "train", 0)':run(),
+      "train")
+    assert.is_true(one.gain > 120000, one.gain) -- of 200 us; of the main thread alone none
+  end)
+
   it("makes one of those that follow each other", function()
     local made = over(program(1)):change "fuse(ops)":run()
     assert.are_equal(50, made.changes[1].count) -- two in each of 50 steps, with a wait between
