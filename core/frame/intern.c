@@ -49,16 +49,19 @@ uint64_t llmprof_hash(const void *bytes, size_t size) {
   return fold(h ^ word, keys[1] ^ 0xd6e8feb86659fd93u);
 }
 
+void llmprof_intern_init_keyed(llmprof_intern *table, size_t record_size,
+                               size_t key_size) {
+  *table = (llmprof_intern){.record_size = record_size, .key_size = key_size};
+}
+
 void llmprof_intern_init(llmprof_intern *table, size_t record_size) {
-  *table =
-      (llmprof_intern){.record_size = record_size, .key_size = record_size};
+  llmprof_intern_init_keyed(table, record_size, record_size);
 }
 
 void llmprof_intern_free(llmprof_intern *table) {
   llmprof_free(table->records);
   llmprof_free(table->slots);
-  *table = (llmprof_intern){.record_size = table->record_size,
-                            .key_size = table->key_size};
+  llmprof_intern_init_keyed(table, table->record_size, table->key_size);
 }
 
 const void *llmprof_intern_get(const llmprof_intern *table, uint32_t id) {
@@ -110,4 +113,16 @@ bool llmprof_intern_add(llmprof_intern *table, const void *record,
   }
   *id = table->slots[at] - 1;
   return true;
+}
+
+void *llmprof_intern_put(llmprof_intern *table, const void *record) {
+  uint32_t id;
+  return llmprof_intern_add(table, record, &id)
+             ? table->records + id * table->record_size
+             : NULL;
+}
+
+void *llmprof_intern_seek(const llmprof_intern *table, const void *key) {
+  uint32_t id = llmprof_intern_find(table, key);
+  return id == UINT32_MAX ? NULL : table->records + id * table->record_size;
 }

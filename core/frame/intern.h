@@ -18,12 +18,22 @@ typedef struct llmprof_intern {
 
 /* The key is the whole record. */
 void llmprof_intern_init(llmprof_intern *table, size_t record_size);
+/* The key is the record's first bytes, and what follows may change. */
+void llmprof_intern_init_keyed(llmprof_intern *table, size_t record_size,
+                               size_t key_size);
 void llmprof_intern_free(llmprof_intern *table);
 
 /* The id of the record, or of the one with its key that was added before, in
  * *id; false when out of memory (or of ids). */
 bool llmprof_intern_add(llmprof_intern *table, const void *record,
                         uint32_t *id);
+
+/* The same, the record itself, borrowed until the next one is added; NULL when
+ * out of memory. */
+void *llmprof_intern_put(llmprof_intern *table, const void *record);
+
+/* The record with this key; NULL: none was added. */
+void *llmprof_intern_seek(const llmprof_intern *table, const void *key);
 
 /* UINT32_MAX when the record was never added. */
 uint32_t llmprof_intern_find(const llmprof_intern *table, const void *record);

@@ -16,8 +16,7 @@ typedef struct matching {
   key *keys;
   size_t count;
   llmprof_intern table;
-  int64_t *record; /* of a row: its keys */
-  uint32_t *rows;  /* by record: the row there */
+  int64_t *record; /* of a row: its keys, and the row there */
   uint32_t *found; /* by row here */
 } matching;
 
@@ -27,7 +26,6 @@ static void matching_free(matching *m) {
   llmprof_free(m->keys);
   llmprof_intern_free(&m->table);
   llmprof_free(m->record);
-  llmprof_free(m->rows);
 }
 
 /* ---- keys ---- */
@@ -93,14 +91,12 @@ static bool index_rows(matching *m, size_t rows, llmprof_error *err) {
   for (size_t row = 0; row < rows; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     if (!read_record(m, true, row)) continue;
-    size_t before = m->table.count;
-    uint32_t id;
-    if (!llmprof_intern_add(&m->table, m->record, &id))
-      return llmprof_fail_nomem(err);
-    if (id < before)
+    m->record[m->count] = (int64_t)row;
+    const int64_t *first = llmprof_intern_put(&m->table, m->record);
+    if (!first) return llmprof_fail_nomem(err);
+    if (first[m->count] != (int64_t)row)
       return llmprof_fail(err, LLMPROF_RANGE,
                           "several rows of the other frame have the same key");
-    m->rows[id] = (uint32_t)row;
   }
   return true;
 }
@@ -108,23 +104,22 @@ static bool index_rows(matching *m, size_t rows, llmprof_error *err) {
 static bool find_rows(matching *m, size_t rows, llmprof_error *err) {
   for (size_t row = 0; row < rows; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    uint32_t id = UINT32_MAX;
-    if (read_record(m, false, row))
-      id = llmprof_intern_find(&m->table, m->record);
-    m->found[row] = id == UINT32_MAX ? UINT32_MAX : m->rows[id];
+    const int64_t *there = read_record(m, false, row)
+                               ? llmprof_intern_seek(&m->table, m->record)
+                               : NULL;
+    m->found[row] = there ? (uint32_t)there[m->count] : UINT32_MAX;
   }
   return true;
 }
 
 static bool matching_init(matching *m, llmprof_frame *frame,
-                          llmprof_frame *other, llmprof_error *err) {
+                          llmprof_error *err) {
   m->keys = llmprof_zalloc(m->count, sizeof *m->keys);
-  m->record = llmprof_alloc(m->count, sizeof *m->record);
-  m->rows = llmprof_alloc(llmprof_frame_rows(other), sizeof *m->rows);
+  m->record = llmprof_alloc(m->count + 1, sizeof *m->record);
   m->found = llmprof_alloc(llmprof_frame_rows(frame), sizeof *m->found);
-  llmprof_intern_init(&m->table, m->count * sizeof *m->record);
-  return (m->keys && m->record && m->rows && m->found) ||
-         llmprof_fail_nomem(err);
+  llmprof_intern_init_keyed(&m->table, (m->count + 1) * sizeof *m->record,
+                            m->count * sizeof *m->record);
+  return (m->keys && m->record && m->found) || llmprof_fail_nomem(err);
 }
 
 bool llmprof_frame_match(llmprof_frame *frame, const size_t *keys,
@@ -132,7 +127,7 @@ bool llmprof_frame_match(llmprof_frame *frame, const size_t *keys,
                          size_t key_count, const char *name,
                          llmprof_error *err) {
   matching m = {.count = key_count};
-  bool ok = matching_init(&m, frame, other, err);
+  bool ok = matching_init(&m, frame, err);
   for (size_t k = 0; ok && k < key_count; k++)
     ok = key_init(&m.keys[k], frame, keys[k], other, other_keys[k], err);
   ok = ok && index_rows(&m, llmprof_frame_rows(other), err) &&

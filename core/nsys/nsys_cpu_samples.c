@@ -15,33 +15,35 @@ enum {
   MOST_FRAMES = 512 /* of a stack, from the innermost outwards */
 };
 
-/* A function as nsys names it, and as the trace does. */
-typedef struct place {
-  uint32_t symbol, module; /* strings */
-  uint32_t unresolved;
-} place;
+typedef struct sample {
+  int64_t id; /* of COMPOSITE_EVENTS */
+  llmprof_cpu_sample_row row;
+  bool done; /* its stack was read */
+} sample;
 
+/* A function as the trace names it. */
 typedef struct name {
   uint32_t function, module; /* strings */
   bool nameless;             /* the function stands for any of the module */
 } name;
 
+/* The same as nsys does. */
+typedef struct place {
+  uint32_t symbol, module; /* strings */
+  uint32_t unresolved;
+  name name;
+} place;
+
 typedef struct loader {
   nsys_export *export;
   llmprof_builder *builder;
-  llmprof_intern ids; /* of COMPOSITE_EVENTS -> samples[] */
-  llmprof_cpu_sample_row *samples;
-  size_t sample_cap;
-  bool *done; /* by sample: its stack was read */
-  llmprof_intern places;
-  name *names; /* by place */
-  size_t name_cap;
+  llmprof_intern samples, places;
   uint32_t
       broken; /* the string that stands for outer frames that are missing */
   /* The stack at hand, the innermost first. */
   uint32_t stack[MOST_FRAMES]; /* places */
   size_t depth;
-  uint32_t sample; /* whose it is, LLMPROF_NONE: nobody's */
+  sample *of; /* whose it is, NULL: nobody's */
   int64_t id;
   bool cut;
   bool ordered; /* as far as was seen */
@@ -53,20 +55,14 @@ static bool take_sample(void *user, const llmprof_scan *scan,
                         const int64_t *values) {
   (void)scan;
   loader *l = user;
-  size_t before = l->ids.count;
-  uint32_t row;
   if (values[0] == LLMPROF_ABSENT || values[1] == LLMPROF_ABSENT) return true;
-  if (!llmprof_intern_add(&l->ids, &values[0], &row) ||
-      !llmprof_grow(&l->samples, &l->sample_cap, row + (size_t)1,
-                    sizeof *l->samples))
-    return false;
-  if (l->ids.count == before) return true;
-  llmprof_cpu_sample_row *sample = &l->samples[row];
-  *sample =
-      (llmprof_cpu_sample_row){.time = llmprof_nsys_time(l->export, values[1]),
-                               .stack = LLMPROF_NONE,
-                               .weight = 1};
-  return llmprof_nsys_thread(l->export, l->builder, values[2], &sample->thread);
+  sample taken = {.id = values[0],
+                  .row = {.time = llmprof_nsys_time(l->export, values[1]),
+                          .stack = LLMPROF_NONE,
+                          .weight = 1}};
+  return llmprof_nsys_thread(l->export, l->builder, values[2],
+                             &taken.row.thread) &&
+         llmprof_intern_put(&l->samples, &taken);
 }
 
 /* ---- functions ---- */
@@ -109,13 +105,15 @@ static bool name_place(loader *l, const place *p, name *made) {
          name_unresolved(l, made);
 }
 
-static bool add_place(loader *l, const place *p, uint32_t *row) {
-  size_t before = l->places.count;
-  if (!llmprof_intern_add(&l->places, p, row) ||
-      !llmprof_grow(&l->names, &l->name_cap, *row + (size_t)1,
-                    sizeof *l->names))
-    return false;
-  return l->places.count == before || name_place(l, p, &l->names[*row]);
+static bool add_place(loader *l, place *p, uint32_t *row) {
+  *row = llmprof_intern_find(&l->places, p);
+  return *row != UINT32_MAX ||
+         (name_place(l, p, &p->name) && llmprof_intern_add(&l->places, p, row));
+}
+
+static const name *name_at(const loader *l, size_t depth) {
+  const place *at = llmprof_intern_get(&l->places, l->stack[depth]);
+  return &at->name;
 }
 
 /* ---- stacks ---- */
@@ -123,34 +121,33 @@ static bool add_place(loader *l, const place *p, uint32_t *row) {
 /* Functions without names that call each other are one. */
 static bool is_as_outer(const loader *l, size_t i) {
   if (i + 1 == l->depth) return false;
-  const name *of = &l->names[l->stack[i]], *outer = &l->names[l->stack[i + 1]];
+  const name *of = name_at(l, i), *outer = name_at(l, i + 1);
   return of->nameless && outer->nameless && of->function == outer->function;
 }
 
 static bool end_stack(loader *l) {
-  if (l->sample == LLMPROF_NONE) return true;
-  llmprof_cpu_sample_row *sample = &l->samples[l->sample];
+  if (!l->of) return true;
   uint32_t row = LLMPROF_NONE;
   for (size_t i = l->depth; i-- > 0;) {
-    const name *of = &l->names[l->stack[i]];
+    const name *of = name_at(l, i);
     const llmprof_stack_frame frame = {row, of->function, of->module};
     if (is_as_outer(l, i)) continue;
     if (!llmprof_builder_add_stack_frame(l->builder, &frame, &row))
       return false;
   }
-  sample->stack = row;
-  sample->cut = l->cut;
-  l->done[l->sample] = true;
-  l->sample = LLMPROF_NONE;
+  l->of->row.stack = row;
+  l->of->row.cut = l->cut;
+  l->of->done = true;
+  l->of = NULL;
   return true;
 }
 
-static void begin_stack(loader *l, int64_t id) {
+static void begin_stack(loader *l, int64_t id, bool sorted) {
   l->id = id;
-  l->sample = llmprof_intern_find(&l->ids, &id);
+  l->of = llmprof_intern_seek(&l->samples, &id);
   l->depth = 0;
   l->cut = false;
-  if (l->sample != LLMPROF_NONE && l->done[l->sample]) l->ordered = false;
+  if (!sorted && l->of && l->of->done) l->ordered = false;
 }
 
 enum {
@@ -171,11 +168,10 @@ static const char *const chain_columns[] = {
 };
 
 static bool push(loader *l, const int64_t *values) {
-  const place p = {
-      .symbol = llmprof_nsys_string(l->export, values[CHAIN_SYMBOL]),
-      .module = llmprof_nsys_string(l->export, values[CHAIN_MODULE]),
-      .unresolved = values[CHAIN_UNRESOLVED] != LLMPROF_ABSENT &&
-                    values[CHAIN_UNRESOLVED] != 0};
+  place p = {.symbol = llmprof_nsys_string(l->export, values[CHAIN_SYMBOL]),
+             .module = llmprof_nsys_string(l->export, values[CHAIN_MODULE]),
+             .unresolved = values[CHAIN_UNRESOLVED] != LLMPROF_ABSENT &&
+                           values[CHAIN_UNRESOLVED] != 0};
   bool is_broken = p.symbol == l->broken && p.symbol != LLMPROF_NO_STRING;
   if (is_broken || l->depth == MOST_FRAMES) {
     l->cut = true;
@@ -189,19 +185,18 @@ static bool take_frame(loader *l, const int64_t *values, bool sorted) {
   if (values[CHAIN_ID] == LLMPROF_ABSENT) return true;
   if (values[CHAIN_ID] != l->id) {
     if (!end_stack(l)) return false;
-    begin_stack(l, values[CHAIN_ID]);
+    begin_stack(l, values[CHAIN_ID], sorted);
   }
-  if (l->sample == LLMPROF_NONE) return true;
+  if (!l->of) return true;
   if (!sorted && !l->cut && values[CHAIN_DEPTH] != (int64_t)l->depth)
     l->ordered = false;
   return !l->ordered || push(l, values);
 }
 
 static void begin_stacks(loader *l) {
-  l->sample = LLMPROF_NONE;
+  l->of = NULL;
   l->id = LLMPROF_ABSENT;
   l->ordered = true;
-  memset(l->done, 0, l->ids.count * sizeof *l->done);
 }
 
 static bool scan_stacks(loader *l, llmprof_scan *scan, llmprof_error *err) {
@@ -263,8 +258,10 @@ static bool load_stacks(loader *l, llmprof_error *err) {
 
 static bool add_samples(loader *l, llmprof_error *err) {
   bool ok = true;
-  for (size_t i = 0; ok && i < l->ids.count; i++)
-    ok = llmprof_builder_add_cpu_sample(l->builder, &l->samples[i], err);
+  for (uint32_t i = 0; ok && i < l->samples.count; i++) {
+    const sample *taken = llmprof_intern_get(&l->samples, i);
+    ok = llmprof_builder_add_cpu_sample(l->builder, &taken->row, err);
+  }
   return ok;
 }
 
@@ -276,8 +273,6 @@ static bool load(loader *l, llmprof_error *err) {
     return false;
   if (!has) return true;
   llmprof_builder_recorded(l->builder, LLMPROF_TABLE_CPU_SAMPLES);
-  l->done = llmprof_alloc(l->ids.count, sizeof *l->done);
-  if (!l->done) return llmprof_fail_nomem(err);
   l->broken =
       llmprof_strings_find(llmprof_builder_strings(l->builder),
                            NSYS_BROKEN_STACK, strlen(NSYS_BROKEN_STACK));
@@ -291,14 +286,11 @@ bool llmprof_nsys_load_cpu_samples(nsys_export *export,
   if (!l) return llmprof_fail_nomem(err);
   l->export = export;
   l->builder = builder;
-  llmprof_intern_init(&l->ids, sizeof(int64_t));
-  llmprof_intern_init(&l->places, sizeof(place));
+  llmprof_intern_init_keyed(&l->samples, sizeof(sample), offsetof(sample, row));
+  llmprof_intern_init_keyed(&l->places, sizeof(place), offsetof(place, name));
   bool ok = load(l, err);
-  llmprof_intern_free(&l->ids);
+  llmprof_intern_free(&l->samples);
   llmprof_intern_free(&l->places);
-  llmprof_free(l->samples);
-  llmprof_free(l->done);
-  llmprof_free(l->names);
   llmprof_free(l);
   return ok;
 }

@@ -376,18 +376,20 @@ bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
 /* ---- stacks of operations ---- */
 
 /* Which row of the trace a row of our table is. */
+typedef struct stack_row {
+  int64_t id;
+  uint32_t row;
+} stack_row;
+
 typedef struct stack_loader {
   const nsys_export *export;
   llmprof_builder *builder;
-  llmprof_intern ids;
-  uint32_t *stacks; /* by number of an id */
-  size_t stack_cap;
+  llmprof_intern stacks; /* of stack_row, by id */
 } stack_loader;
 
 static uint32_t stack_of(const stack_loader *l, int64_t id) {
-  uint32_t number =
-      id == LLMPROF_ABSENT ? LLMPROF_NONE : llmprof_intern_find(&l->ids, &id);
-  return number == LLMPROF_NONE ? LLMPROF_NONE : l->stacks[number];
+  const stack_row *found = llmprof_intern_seek(&l->stacks, &id);
+  return found ? found->row : LLMPROF_NONE;
 }
 
 enum {
@@ -411,16 +413,12 @@ static bool take_stack(void *user, const llmprof_scan *scan,
       .line = llmprof_u32(values[STACK_LINE]),
       .module = llmprof_nsys_string(l->export, values[STACK_MODULE])};
   llmprof_source_stack stack = {.parent = stack_of(l, values[STACK_PARENT])};
-  size_t before = l->ids.count;
-  uint32_t number;
-  if (values[STACK_ID] == LLMPROF_ABSENT) return true;
-  if (!llmprof_intern_add(&l->ids, &values[STACK_ID], &number)) return false;
-  if (l->ids.count == before) return true;
-  return llmprof_grow(&l->stacks, &l->stack_cap, before + 1,
-                      sizeof *l->stacks) &&
-         llmprof_builder_add_source_frame(l->builder, &frame, &stack.frame) &&
-         llmprof_builder_add_source_stack(l->builder, &stack,
-                                          &l->stacks[number]);
+  stack_row made = {.id = values[STACK_ID]};
+  if (made.id == LLMPROF_ABSENT || stack_of(l, made.id) != LLMPROF_NONE)
+    return true;
+  return llmprof_builder_add_source_frame(l->builder, &frame, &stack.frame) &&
+         llmprof_builder_add_source_stack(l->builder, &stack, &made.row) &&
+         llmprof_intern_put(&l->stacks, &made);
 }
 
 /* Of operations that were added, in their order. */
@@ -454,11 +452,10 @@ bool llmprof_nsys_load_stacks(nsys_export *export, llmprof_builder *builder,
       STACK_COLUMNS, 0};
   stack_loader l = {.export = export, .builder = builder};
   bool has = false;
-  llmprof_intern_init(&l.ids, sizeof(int64_t));
+  llmprof_intern_init_keyed(&l.stacks, sizeof(stack_row), sizeof(int64_t));
   bool ok = llmprof_scan_each(export->db, &spec, take_stack, &l, &has, err) &&
             (!has || load_op_stacks(&l, err));
-  llmprof_intern_free(&l.ids);
-  llmprof_free(l.stacks);
+  llmprof_intern_free(&l.stacks);
   return ok;
 }
 

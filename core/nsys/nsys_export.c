@@ -35,9 +35,8 @@ bool llmprof_nsys_other_thread(nsys_export *export, llmprof_builder *builder,
 /* ---- strings ---- */
 
 uint32_t llmprof_nsys_far_string(const nsys_export *export, int64_t id) {
-  if (id == LLMPROF_ABSENT) return LLMPROF_NO_STRING;
-  uint32_t row = llmprof_intern_find(&export->string_ids, &id);
-  return row == UINT32_MAX ? LLMPROF_NO_STRING : export->string_of[row];
+  const nsys_far_string *found = llmprof_intern_seek(&export->far_strings, &id);
+  return found ? found->string : LLMPROF_NO_STRING;
 }
 
 bool llmprof_nsys_text(llmprof_builder *builder, const llmprof_scan *scan,

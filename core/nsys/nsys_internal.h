@@ -7,17 +7,21 @@
 #include "sqlite/scan.h"
 #include "sqlite/sqlite.h"
 
+/* A row of StringIds. */
+typedef struct nsys_far_string {
+  int64_t id;
+  uint32_t string;
+} nsys_far_string;
+
 /* An open export. */
 typedef struct nsys_export {
   const char *path; /* borrowed */
   llmprof_sqlite *db;
   uint32_t *string_at; /* by StringIds.id, as far as ids are small */
   size_t string_at_count, string_at_cap;
-  llmprof_intern string_ids; /* the others -> string_of[] */
-  uint32_t *string_of;
-  size_t string_of_cap;
-  int64_t sole_process; /* of all operations, where none says its own, or
-                           LLMPROF_ABSENT */
+  llmprof_intern far_strings; /* the others, by id */
+  int64_t sole_process;       /* of all operations, where none says its own, or
+                                 LLMPROF_ABSENT */
   int64_t origin; /* what times are counted from: 0, or a moment, in ns since
                      1970, where they are counted from that
                      (nsys export --ts-normalize) */

@@ -62,17 +62,16 @@ static const char *const columns[] = {
 /* A domain, or a category of one, in a process. */
 typedef struct scope {
   uint32_t process, domain, category; /* category LLMPROF_NONE: the domain */
+  uint32_t name;                      /* string */
 } scope;
 
 typedef struct range_loader {
   nsys_export *export;
   llmprof_builder *builder;
   nsys_payloads payloads;
-  llmprof_intern scopes; /* of scope, those that have names */
-  llmprof_intern used;   /* of scope, domains of ranges */
-  uint32_t *scope_names; /* by scope id */
-  size_t scope_names_cap;
-  bool left_open; /* a range has no end */
+  llmprof_intern scopes; /* those that have names; the first of each counts */
+  llmprof_intern used;   /* domains of ranges */
+  bool left_open;        /* a range has no end */
 } range_loader;
 
 /* ---- events ---- */
@@ -84,39 +83,26 @@ static bool event_text(const range_loader *l, const llmprof_scan *scan,
          llmprof_nsys_text(l->builder, scan, NVTX_TEXT, text);
 }
 
-/* The first name of a domain or category counts. */
-static bool keep_name(range_loader *l, const scope *named, uint32_t text) {
-  size_t before = l->scopes.count;
-  uint32_t id;
-  if (!llmprof_intern_add(&l->scopes, named, &id) ||
-      !llmprof_grow(&l->scope_names, &l->scope_names_cap, id + (size_t)1,
-                    sizeof *l->scope_names))
-    return false;
-  if (l->scopes.count > before) l->scope_names[id] = text;
-  return true;
-}
-
 static bool name_scope(range_loader *l, const llmprof_scan *scan,
                        const int64_t *values) {
   scope named = {.domain = llmprof_u32(values[NVTX_DOMAIN]),
                  .category = values[NVTX_TYPE] == EVENT_CATEGORY
                                  ? llmprof_u32(values[NVTX_CATEGORY])
                                  : LLMPROF_NONE};
-  uint32_t text;
   return llmprof_nsys_process(l->builder, values[NVTX_THREAD],
                               &named.process) &&
-         event_text(l, scan, values, &text) && keep_name(l, &named, text);
+         event_text(l, scan, values, &named.name) &&
+         llmprof_intern_put(&l->scopes, &named);
 }
 
 /* Remember the domain of a range, but the default one. */
 static bool use_domain(range_loader *l, const int64_t *values) {
   scope used = {.domain = llmprof_u32(values[NVTX_DOMAIN]),
                 .category = LLMPROF_NONE};
-  uint32_t id;
   return !used.domain || used.domain == LLMPROF_NONE ||
          (llmprof_nsys_process(l->builder, values[NVTX_THREAD],
                                &used.process) &&
-          llmprof_intern_add(&l->used, &used, &id));
+          llmprof_intern_put(&l->used, &used));
 }
 
 static int64_t integer_payload(const int64_t *values) {
@@ -232,9 +218,9 @@ static bool last_call(range_loader *l, llmprof_error *err) {
 
 static uint32_t scope_name(const range_loader *l, uint32_t process,
                            uint32_t domain, uint32_t category) {
-  scope wanted = {process, domain, category};
-  uint32_t id = llmprof_intern_find(&l->scopes, &wanted);
-  return id == UINT32_MAX ? LLMPROF_NO_STRING : l->scope_names[id];
+  const scope wanted = {process, domain, category, LLMPROF_NO_STRING};
+  const scope *found = llmprof_intern_seek(&l->scopes, &wanted);
+  return found ? found->name : LLMPROF_NO_STRING;
 }
 
 /* Domains but the default one that nobody named are called by their numbers:
@@ -242,11 +228,10 @@ static uint32_t scope_name(const range_loader *l, uint32_t process,
 static bool name_unnamed(range_loader *l) {
   char name[32];
   for (uint32_t i = 0; i < l->used.count; i++) {
-    const scope *used = llmprof_intern_get(&l->used, i);
-    uint32_t text;
-    int size = snprintf(name, sizeof name, "domain %" PRIu32, used->domain);
-    if (!llmprof_builder_text(l->builder, name, (size_t)size, &text) ||
-        !keep_name(l, used, text))
+    scope used = *(const scope *)llmprof_intern_get(&l->used, i);
+    int size = snprintf(name, sizeof name, "domain %" PRIu32, used.domain);
+    if (!llmprof_builder_text(l->builder, name, (size_t)size, &used.name) ||
+        !llmprof_intern_put(&l->scopes, &used))
       return false;
   }
   return true;
@@ -284,12 +269,11 @@ static bool load(range_loader *l, llmprof_error *err) {
 bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
                               llmprof_error *err) {
   range_loader l = {.export = export, .builder = builder};
-  llmprof_intern_init(&l.scopes, sizeof(scope));
-  llmprof_intern_init(&l.used, sizeof(scope));
+  llmprof_intern_init_keyed(&l.scopes, sizeof(scope), offsetof(scope, name));
+  llmprof_intern_init_keyed(&l.used, sizeof(scope), offsetof(scope, name));
   bool ok = load(&l, err);
   nsys_payloads_free(&l.payloads);
   llmprof_intern_free(&l.scopes);
   llmprof_intern_free(&l.used);
-  llmprof_free(l.scope_names);
   return ok;
 }

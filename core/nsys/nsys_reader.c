@@ -33,15 +33,12 @@ typedef struct opening {
 
 static bool keep_string(opening *o, int64_t id, uint32_t string) {
   nsys_export *export = o->export;
-  uint32_t row;
+  const nsys_far_string far = {id, string};
   if (id == LLMPROF_ABSENT) return o->has_no_id = true;
   if (id >= 0 && id < SMALL_IDS) return keep_near(export, (size_t)id, string);
-  if (!llmprof_intern_add(&export->string_ids, &id, &row) ||
-      !llmprof_grow(&export->string_of, &export->string_of_cap, row + (size_t)1,
-                    sizeof *export->string_of))
-    return false;
-  export->string_of[row] = string;
-  return true;
+  nsys_far_string *kept = llmprof_intern_put(&export->far_strings, &far);
+  if (kept) kept->string = string;
+  return kept != NULL;
 }
 
 /* ---- strings ---- */
@@ -379,7 +376,8 @@ static bool open_export(const char *path, llmprof_builder *builder,
   export->path = path;
   export->last_thread = export->sole_process = LLMPROF_ABSENT;
   export->last_thread_row = LLMPROF_NONE;
-  llmprof_intern_init(&export->string_ids, sizeof(int64_t));
+  llmprof_intern_init_keyed(&export->far_strings, sizeof(nsys_far_string),
+                            sizeof(int64_t));
   export->db = llmprof_sqlite_open(path, err);
   llmprof_builder_knows(builder, LLMPROF_KNOWS_ALLOCATIONS);
   bool known = false;
@@ -396,8 +394,7 @@ static void close_export(void *state) {
   nsys_export *export = state;
   if (!export) return;
   llmprof_sqlite_close(export->db);
-  llmprof_intern_free(&export->string_ids);
-  llmprof_free(export->string_of);
+  llmprof_intern_free(&export->far_strings);
   llmprof_free(export->string_at);
   llmprof_free(export);
 }

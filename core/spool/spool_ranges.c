@@ -13,28 +13,23 @@ enum {
 };
 
 /* A stack of open pushes. */
-typedef struct stack_key {
-  uint32_t section, tid, domain, unused;
-} stack_key;
-
-typedef struct pair_key {
-  uint64_t range, section;
-} pair_key;
+typedef struct stack {
+  uint32_t section, tid, domain;
+  uint32_t top; /* its innermost open row, or NO_ROW */
+} stack;
 
 /* A start/end range, of which either end may come first. */
 typedef struct pair {
+  uint64_t range, section;
   uint32_t row; /* NO_ROW: its start was not seen */
   uint32_t end_thread;
   int64_t end;
 } pair;
 
 /* Where a schema has what NCCL says of its calls; SIZE_MAX: it does not. */
-typedef struct schema_key {
+typedef struct schema {
   uint64_t schema;
   uint32_t section, domain;
-} schema_key;
-
-typedef struct schema {
   size_t communicator, bytes, ranks;
 } schema;
 
@@ -44,15 +39,7 @@ typedef struct range_loader {
   llmprof_range_row *rows;
   uint32_t *below; /* by row: the push that was open before it */
   size_t count, cap, below_cap;
-  llmprof_intern stacks; /* of stack_key */
-  uint32_t *tops;        /* by stack: its innermost open row */
-  size_t top_cap;
-  llmprof_intern pair_ids; /* of pair_key */
-  pair *pairs;
-  size_t pair_cap;
-  llmprof_intern schema_ids; /* of schema_key */
-  schema *schemas;
-  size_t schema_cap;
+  llmprof_intern stacks, pairs, schemas;
 } range_loader;
 
 /* ---- what NCCL says ---- */
@@ -82,24 +69,23 @@ static bool is_text(const range_loader *l, uint32_t section, uint32_t string,
 }
 
 /* Fields that say no offset lie one after another. */
-static schema read_entries(const range_loader *l, uint32_t section,
-                           const unsigned char *bytes, size_t size) {
-  schema found = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+static void read_entries(const range_loader *l, const unsigned char *bytes,
+                         size_t size, schema *into) {
   size_t next = 0;
   spool_nvtx_entry entry;
   for (size_t at = 0; size - at >= sizeof entry; at += sizeof entry) {
     memcpy(&entry, bytes + at, sizeof entry);
     size_t offset = at && !entry.offset ? next : (size_t)entry.offset;
-    if (is_text(l, section, entry.name, "NCCL communicator ID"))
-      found.communicator = offset;
-    if (is_text(l, section, entry.name, "Message size [bytes]"))
-      found.bytes = offset;
-    if (is_text(l, section, entry.name, "No. of ranks")) found.ranks = offset;
+    if (is_text(l, into->section, entry.name, "NCCL communicator ID"))
+      into->communicator = offset;
+    if (is_text(l, into->section, entry.name, "Message size [bytes]"))
+      into->bytes = offset;
+    if (is_text(l, into->section, entry.name, "No. of ranks"))
+      into->ranks = offset;
     size_t length = type_size(entry.type);
     if (!length || offset > SIZE_MAX / 2) break;
     next = offset + length;
   }
-  return found;
 }
 
 static bool take_schema(void *user, const spool_item *item,
@@ -107,15 +93,14 @@ static bool take_schema(void *user, const spool_item *item,
   range_loader *l = user;
   spool_nvtx_schema record;
   spool_item_get(item, &record, sizeof record);
-  const schema_key key = {record.schema, item->section, record.domain};
-  uint32_t id;
+  const schema unread = {record.schema, item->section, record.domain,
+                         SIZE_MAX,      SIZE_MAX,      SIZE_MAX};
   size_t size;
   const unsigned char *entries = spool_item_rest(item, &size);
-  if (!llmprof_intern_add(&l->schema_ids, &key, &id) ||
-      !llmprof_grow(&l->schemas, &l->schema_cap, id + (size_t)1,
-                    sizeof *l->schemas))
-    return llmprof_fail_nomem(err);
-  l->schemas[id] = read_entries(l, item->section, entries, size);
+  schema *kept = llmprof_intern_put(&l->schemas, &unread);
+  if (!kept) return llmprof_fail_nomem(err);
+  *kept = unread;
+  read_entries(l, entries, size, kept);
   return true;
 }
 
@@ -145,13 +130,15 @@ static void read_blobs(const range_loader *l, const spool_item *item,
     at += sizeof blob;
     size -= sizeof blob;
     if (blob.size > size) return;
-    const schema_key key = {blob.schema, item->section, event->domain};
-    uint32_t id = llmprof_intern_find(&l->schema_ids, &key);
-    if (id != UINT32_MAX) {
-      row->communicator = field(at, blob.size, l->schemas[id].communicator);
-      row->message = field(at, blob.size, l->schemas[id].bytes);
+    const schema key = {.schema = blob.schema,
+                        .section = item->section,
+                        .domain = event->domain};
+    const schema *of = llmprof_intern_seek(&l->schemas, &key);
+    if (of) {
+      row->communicator = field(at, blob.size, of->communicator);
+      row->message = field(at, blob.size, of->bytes);
       if (row->payload == LLMPROF_ABSENT)
-        row->payload = int_field(at, blob.size, l->schemas[id].ranks);
+        row->payload = int_field(at, blob.size, of->ranks);
     }
     size_t padded = (blob.size + (size_t)7) & ~(size_t)7;
     if (padded > size) return;
@@ -230,57 +217,43 @@ static bool add_row(range_loader *l, const spool_item *item,
   return true;
 }
 
-static bool find_stack(range_loader *l, const spool_item *item,
-                       const spool_nvtx_event *event, uint32_t *stack) {
-  const stack_key key = {item->section, event->tid, event->domain, 0};
-  size_t before = l->stacks.count;
-  if (!llmprof_intern_add(&l->stacks, &key, stack) ||
-      !llmprof_grow(&l->tops, &l->top_cap, *stack + (size_t)1, sizeof *l->tops))
-    return false;
-  if (l->stacks.count > before) l->tops[*stack] = NO_ROW;
-  return true;
+static stack *find_stack(range_loader *l, const spool_item *item,
+                         const spool_nvtx_event *event) {
+  const stack none = {item->section, event->tid, event->domain, NO_ROW};
+  return llmprof_intern_put(&l->stacks, &none);
 }
 
 static bool take_push(range_loader *l, const spool_item *item,
                       const spool_nvtx_event *event) {
-  uint32_t stack;
-  if (!find_stack(l, item, event, &stack) ||
-      !add_row(l, item, event, LLMPROF_PUSH_POP, l->tops[stack]))
-    return false;
-  l->tops[stack] = (uint32_t)(l->count - 1);
+  stack *on = find_stack(l, item, event);
+  if (!on || !add_row(l, item, event, LLMPROF_PUSH_POP, on->top)) return false;
+  on->top = (uint32_t)(l->count - 1);
   return true;
 }
 
 /* A pop without a push ends what began before the collector was there. */
 static bool take_pop(range_loader *l, const spool_item *item,
                      const spool_nvtx_event *event) {
-  uint32_t stack;
-  if (!find_stack(l, item, event, &stack)) return false;
-  uint32_t row = l->tops[stack];
+  stack *on = find_stack(l, item, event);
+  if (!on) return false;
+  uint32_t row = on->top;
   if (row == NO_ROW) return true;
   l->rows[row].end = spool_time(section_of(l, item), event->time);
-  l->tops[stack] = l->below[row];
+  on->top = l->below[row];
   return true;
 }
 
-static bool find_pair(range_loader *l, const spool_item *item,
-                      const spool_nvtx_event *event, pair **found) {
-  const pair_key key = {event->range_id, item->section};
-  uint32_t id;
-  size_t before = l->pair_ids.count;
-  if (!llmprof_intern_add(&l->pair_ids, &key, &id) ||
-      !llmprof_grow(&l->pairs, &l->pair_cap, id + (size_t)1, sizeof *l->pairs))
-    return false;
-  if (l->pair_ids.count > before)
-    l->pairs[id] = (pair){NO_ROW, LLMPROF_NONE, LLMPROF_ABSENT};
-  *found = &l->pairs[id];
-  return true;
+static pair *find_pair(range_loader *l, const spool_item *item,
+                       const spool_nvtx_event *event) {
+  const pair none = {event->range_id, item->section, NO_ROW, LLMPROF_NONE,
+                     LLMPROF_ABSENT};
+  return llmprof_intern_put(&l->pairs, &none);
 }
 
 static bool take_start(range_loader *l, const spool_item *item,
                        const spool_nvtx_event *event) {
-  pair *it;
-  if (!find_pair(l, item, event, &it)) return false;
+  pair *it = find_pair(l, item, event);
+  if (!it) return false;
   if (it->row != NO_ROW) return true; /* the same number again */
   it->row = (uint32_t)l->count;
   return add_row(l, item, event, LLMPROF_START_END, NO_ROW);
@@ -289,8 +262,8 @@ static bool take_start(range_loader *l, const spool_item *item,
 static bool take_end(range_loader *l, const spool_item *item,
                      const spool_nvtx_event *event) {
   const spool_section *section = section_of(l, item);
-  pair *it;
-  if (!find_pair(l, item, event, &it)) return false;
+  pair *it = find_pair(l, item, event);
+  if (!it) return false;
   it->end = spool_time(section, event->time);
   return spool_thread_row(l->builder, section, event->tid, &it->end_thread);
 }
@@ -325,8 +298,8 @@ static bool take_event(void *user, const spool_item *item, llmprof_error *err) {
 /* ---- together ---- */
 
 static void end_pairs(range_loader *l) {
-  for (size_t i = 0; i < l->pair_ids.count; i++) {
-    const pair *it = &l->pairs[i];
+  for (uint32_t i = 0; i < l->pairs.count; i++) {
+    const pair *it = llmprof_intern_get(&l->pairs, i);
     if (it->row == NO_ROW) continue;
     l->rows[it->row].end = it->end;
     l->rows[it->row].end_thread = it->end_thread;
@@ -359,20 +332,18 @@ static void loader_free(range_loader *l) {
   llmprof_free(l->rows);
   llmprof_free(l->below);
   llmprof_intern_free(&l->stacks);
-  llmprof_free(l->tops);
-  llmprof_intern_free(&l->pair_ids);
-  llmprof_free(l->pairs);
-  llmprof_intern_free(&l->schema_ids);
-  llmprof_free(l->schemas);
+  llmprof_intern_free(&l->pairs);
+  llmprof_intern_free(&l->schemas);
 }
 
 bool spool_load_ranges(spool_trace *trace, llmprof_builder *builder,
                        llmprof_error *err) {
   spool_file *file = &trace->sections.file;
   range_loader l = {.trace = trace, .builder = builder};
-  llmprof_intern_init(&l.stacks, sizeof(stack_key));
-  llmprof_intern_init(&l.pair_ids, sizeof(pair_key));
-  llmprof_intern_init(&l.schema_ids, sizeof(schema_key));
+  llmprof_intern_init_keyed(&l.stacks, sizeof(stack), offsetof(stack, top));
+  llmprof_intern_init_keyed(&l.pairs, sizeof(pair), offsetof(pair, row));
+  llmprof_intern_init_keyed(&l.schemas, sizeof(schema),
+                            offsetof(schema, communicator));
   bool ok =
       spool_file_each(file, SPOOL_BIT(SPOOL_NVTX_SCHEMA), take_schema, &l,
                       err) &&

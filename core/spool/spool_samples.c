@@ -23,9 +23,7 @@ static const struct {
 typedef struct loader {
   spool_trace *trace;
   llmprof_builder *builder;
-  llmprof_intern metrics; /* of {section, metric} */
-  llmprof_sampled *values;
-  size_t value_cap;
+  spool_numbers metrics; /* by {section, metric}: llmprof_sampled */
 } loader;
 
 static llmprof_sampled value_of(const char *name) {
@@ -42,15 +40,12 @@ static bool take_metric(void *user, const spool_item *item,
   spool_metric metric;
   spool_item_get(item, &metric, sizeof metric);
   const uint32_t key[2] = {item->section, metric.metric};
-  uint32_t row, name = spool_file_string(&l->trace->sections.file,
-                                         item->section, metric.name);
-  if (!llmprof_intern_add(&l->metrics, key, &row) ||
-      !llmprof_grow(&l->values, &l->value_cap, row + (size_t)1,
-                    sizeof *l->values))
-    return llmprof_fail_nomem(err);
-  l->values[row] = value_of(
+  uint32_t name =
+      spool_file_string(&l->trace->sections.file, item->section, metric.name);
+  llmprof_sampled value = value_of(
       llmprof_strings_get(llmprof_builder_strings(l->builder), name, NULL));
-  return true;
+  return spool_numbers_set(&l->metrics, key, (uint32_t)value) ||
+         llmprof_fail_nomem(err);
 }
 
 static void put_values(const loader *l, const spool_item *item, uint32_t count,
@@ -62,9 +57,8 @@ static void put_values(const loader *l, const spool_item *item, uint32_t count,
     memcpy(&value, at, sizeof value);
     at += sizeof value;
     const uint32_t key[2] = {item->section, value.metric};
-    uint32_t id = llmprof_intern_find(&l->metrics, key);
-    llmprof_sampled of = id == UINT32_MAX ? LLMPROF_SAMPLED : l->values[id];
-    if (of != LLMPROF_SAMPLED && isfinite(value.value))
+    uint32_t of = spool_numbers_get(&l->metrics, key);
+    if (of < LLMPROF_SAMPLED && isfinite(value.value))
       row->values[of] = value.value;
   }
 }
@@ -93,11 +87,10 @@ bool spool_load_samples(spool_trace *trace, llmprof_builder *builder,
                         llmprof_error *err) {
   loader l = {.trace = trace, .builder = builder};
   spool_file *file = &trace->sections.file;
-  llmprof_intern_init(&l.metrics, 2 * sizeof(uint32_t));
+  spool_numbers_init(&l.metrics, 2 * sizeof(uint32_t));
   bool ok =
       spool_file_each(file, SPOOL_BIT(SPOOL_METRIC), take_metric, &l, err) &&
       spool_file_each(file, SPOOL_BIT(SPOOL_SAMPLE), take_sample, &l, err);
-  llmprof_intern_free(&l.metrics);
-  llmprof_free(l.values);
+  spool_numbers_free(&l.metrics);
   return ok;
 }

@@ -92,19 +92,12 @@ static bool is_memory(const llmprof_chrome_event *event) {
 
 static bool keep_memory(llmprof_operators *o,
                         const llmprof_chrome_event *event) {
-  const int64_t key[] = {event->device_type, event->memory_device};
-  size_t before = o->devices.count;
-  uint32_t row;
-  if (!llmprof_intern_add(&o->devices, key, &row) ||
-      !llmprof_grow(&o->memory, &o->memory_cap, o->devices.count,
-                    sizeof *o->memory))
-    return false;
-  memory_record *memory = &o->memory[row];
-  if (o->devices.count > before)
-    *memory = (memory_record){.type = key[0],
-                              .device = key[1],
+  const memory_record none = {.type = event->device_type,
+                              .device = event->memory_device,
                               .allocated = NO_VALUE,
                               .reserved = NO_VALUE};
+  memory_record *memory = llmprof_intern_put(&o->memory, &none);
+  if (!memory) return false;
   memory->events++;
   memory->allocated = larger(memory->allocated, event->allocated);
   memory->reserved = larger(memory->reserved, event->reserved);
@@ -249,8 +242,8 @@ llmprof_frame *llmprof_operators_frame(llmprof_operators *o, const char *name,
     frame =
         make_frame(o, o->marks, o->mark_count, sizeof *o->marks, mark_fields);
   } else if (strcmp(name, "memory") == 0) {
-    frame = make_frame(o, o->memory, o->devices.count, sizeof *o->memory,
-                       memory_fields);
+    frame = make_frame(o, o->memory.records, o->memory.count,
+                       sizeof(memory_record), memory_fields);
   } else {
     llmprof_fail(err, LLMPROF_NOTFOUND,
                  "no frame '%s': host, gpu, marks or memory", name);
@@ -270,7 +263,8 @@ llmprof_operators *llmprof_operators_load(const char *path,
   if (o) {
     llmprof_intern_init(&o->processes, 2 * sizeof(int64_t));
     llmprof_intern_init(&o->threads, 2 * sizeof(int64_t));
-    llmprof_intern_init(&o->devices, 2 * sizeof(int64_t));
+    llmprof_intern_init_keyed(&o->memory, sizeof(memory_record),
+                              2 * sizeof(int64_t));
     o->strings = llmprof_strings_new();
   }
   bool ok = (o && o->strings) || llmprof_fail_nomem(err);
@@ -289,8 +283,7 @@ void llmprof_operators_free(llmprof_operators *o) {
   llmprof_intern_free(&o->threads);
   llmprof_free(o->host);
   llmprof_free(o->gpu);
-  llmprof_intern_free(&o->devices);
-  llmprof_free(o->memory);
+  llmprof_intern_free(&o->memory);
   llmprof_free(o->marks);
   llmprof_free(o);
 }

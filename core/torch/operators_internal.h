@@ -58,10 +58,8 @@ struct llmprof_operators {
   size_t gpu_count, gpu_cap;
   mark_event *marks;
   size_t mark_count, mark_cap;
-  llmprof_intern devices; /* of { type, device } */
-  memory_record *memory;  /* by device */
-  size_t memory_cap;
-  bool fractions; /* some time is no whole number of us */
+  llmprof_intern memory; /* of memory_record, by type and device */
+  bool fractions;        /* some time is no whole number of us */
   llmprof_operators_info info;
 };
 

@@ -88,16 +88,10 @@ bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
 
 /* Ids to host rows: of each process the first row with an id, as ids are
  * unique within a process. Rows of several processes are a chain of twins. */
-typedef struct id_table {
-  llmprof_intern ids;
-  uint32_t *rows;
-  size_t cap;
-} id_table;
-
-static void table_free(id_table *table) {
-  llmprof_intern_free(&table->ids);
-  llmprof_free(table->rows);
-}
+typedef struct id_row {
+  int64_t id;
+  uint32_t row;
+} id_row;
 
 static uint32_t of_process(const host_event *host, uint32_t row,
                            uint32_t process) {
@@ -105,25 +99,20 @@ static uint32_t of_process(const host_event *host, uint32_t row,
   return row;
 }
 
-static bool table_add(id_table *table, host_event *host, int64_t id,
+static bool table_add(llmprof_intern *table, host_event *host, int64_t id,
                       uint32_t row) {
-  size_t before = table->ids.count;
-  uint32_t at;
-  if (!llmprof_intern_add(&table->ids, &id, &at)) return false;
-  if (table->ids.count == before) {
-    if (of_process(host, table->rows[at], host[row].process) != NO_ROW)
-      return true;
-    host[row].twin = table->rows[at];
-  } else if (!llmprof_grow(&table->rows, &table->cap, before + 1, sizeof row)) {
-    return false;
-  }
-  table->rows[at] = row;
+  const id_row none = {id, NO_ROW};
+  id_row *last = llmprof_intern_put(table, &none);
+  if (!last) return false;
+  if (of_process(host, last->row, host[row].process) != NO_ROW) return true;
+  host[row].twin = last->row;
+  last->row = row;
   return true;
 }
 
-static uint32_t table_find(const id_table *table, int64_t id) {
-  uint32_t at = id == NO_VALUE ? NO_ROW : llmprof_intern_find(&table->ids, &id);
-  return at == NO_ROW ? NO_ROW : table->rows[at];
+static uint32_t table_find(const llmprof_intern *table, int64_t id) {
+  const id_row *found = llmprof_intern_seek(table, &id);
+  return found ? found->row : NO_ROW;
 }
 
 static size_t distance(size_t a, size_t b) {
@@ -132,7 +121,7 @@ static size_t distance(size_t a, size_t b) {
 
 /* The row with the id that is nearest to the operation in the file: an
  * operation's own pid is a GPU, and merged files keep a process together. */
-static uint32_t nearest(const llmprof_operators *o, const id_table *table,
+static uint32_t nearest(const llmprof_operators *o, const llmprof_intern *table,
                         int64_t id, const gpu_event *e) {
   uint32_t best = table_find(table, id);
   for (uint32_t row = best; row != NO_ROW; row = o->host[row].twin) {
@@ -144,8 +133,8 @@ static uint32_t nearest(const llmprof_operators *o, const id_table *table,
 }
 
 typedef struct tables {
-  id_table operators; /* by External id; 0 means none */
-  id_table calls;     /* by correlation */
+  llmprof_intern operators; /* of id_row, by External id; 0 means none */
+  llmprof_intern calls;     /* of id_row, by correlation */
 } tables;
 
 static bool fill_tables(const llmprof_operators *o, tables *t) {
@@ -230,11 +219,11 @@ static bool attribute(llmprof_operators *o, const tables *t,
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
   if (!o->gpu_count) return true;
   tables t = {0};
-  llmprof_intern_init(&t.operators.ids, sizeof(int64_t));
-  llmprof_intern_init(&t.calls.ids, sizeof(int64_t));
+  llmprof_intern_init_keyed(&t.operators, sizeof(id_row), sizeof(int64_t));
+  llmprof_intern_init_keyed(&t.calls, sizeof(id_row), sizeof(int64_t));
   bool ok =
       fill_tables(o, &t) ? attribute(o, &t, err) : llmprof_fail_nomem(err);
-  table_free(&t.operators);
-  table_free(&t.calls);
+  llmprof_intern_free(&t.operators);
+  llmprof_intern_free(&t.calls);
   return ok;
 }

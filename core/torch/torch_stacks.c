@@ -26,6 +26,7 @@ enum {
 /* A module inside of another. */
 typedef struct instance {
   uint32_t parent; /* LLMPROF_NONE: of none */
+  uint32_t name;   /* string, with its number */
   uint32_t depth;  /* modules around it */
   uint32_t group;  /* those of its class in its parent */
   uint32_t class;  /* string */
@@ -44,10 +45,8 @@ typedef struct stacks {
   uint32_t *stack;  /* row in source stacks or LLMPROF_NONE */
   bool *wanted;     /* something was launched inside */
   uint32_t *inner;  /* by call: the function it was made in, or LLMPROF_NONE */
-  llmprof_intern names;  /* of { parent, string }: instances */
-  llmprof_intern groups; /* of { parent, class } */
-  instance *instances;
-  size_t instance_cap;
+  llmprof_intern instances; /* by { parent, name } */
+  llmprof_intern groups;    /* of { parent, class } */
 } stacks;
 
 static void stacks_free(stacks *s) {
@@ -58,15 +57,15 @@ static void stacks_free(stacks *s) {
   llmprof_free(s->stack);
   llmprof_free(s->wanted);
   llmprof_free(s->inner);
-  llmprof_free(s->instances);
-  llmprof_intern_free(&s->names);
+  llmprof_intern_free(&s->instances);
   llmprof_intern_free(&s->groups);
 }
 
 static bool stacks_new(stacks *s, torch_trace *t) {
   size_t count = t->function_count;
   *s = (stacks){.t = t, .count = count};
-  llmprof_intern_init(&s->names, 2 * sizeof(uint32_t));
+  llmprof_intern_init_keyed(&s->instances, sizeof(instance),
+                            offsetof(instance, depth));
   llmprof_intern_init(&s->groups, 2 * sizeof(uint32_t));
   s->thread = llmprof_alloc(count, sizeof *s->thread);
   s->parent = llmprof_alloc(count, sizeof *s->parent);
@@ -145,23 +144,21 @@ static bool split_name(const stacks *s, uint32_t string, instance *made) {
   return llmprof_builder_text(s->t->builder, text, end - 1, &made->class);
 }
 
+static instance *instance_at(const stacks *s, uint32_t row) {
+  return (instance *)(void *)s->instances.records + row;
+}
+
 /* The module that a function is the call of. */
 static bool add_instance(stacks *s, uint32_t function, uint32_t parent,
                          uint32_t *row) {
-  const torch_function *f = &s->t->functions[function];
-  const uint32_t key[] = {parent, f->name};
-  size_t before = s->names.count;
-  if (!llmprof_intern_add(&s->names, key, row)) return false;
-  if (s->names.count == before) return true;
-  if (!llmprof_grow(&s->instances, &s->instance_cap, before + 1,
-                    sizeof *s->instances))
-    return false;
-  instance *made = &s->instances[before];
-  *made = (instance){.parent = parent};
-  if (parent != LLMPROF_NONE) made->depth = s->instances[parent].depth + 1;
-  if (!split_name(s, f->name, made)) return false;
-  const uint32_t group[] = {parent, made->class};
-  return llmprof_intern_add(&s->groups, group, &made->group);
+  instance made = {.parent = parent, .name = s->t->functions[function].name};
+  *row = llmprof_intern_find(&s->instances, &made);
+  if (*row != LLMPROF_NONE) return true;
+  if (parent != LLMPROF_NONE) made.depth = instance_at(s, parent)->depth + 1;
+  if (!split_name(s, made.name, &made)) return false;
+  const uint32_t group[] = {parent, made.class};
+  return llmprof_intern_add(&s->groups, group, &made.group) &&
+         llmprof_intern_add(&s->instances, &made, row);
 }
 
 /* What a group of modules comes to. */
@@ -176,7 +173,7 @@ static bool name_instance(stacks *s, instance *made, const group_facts *g,
   const char *text;
   llmprof_buffer_clear(path);
   if (made->parent != LLMPROF_NONE) {
-    made->path = s->instances[made->parent].path;
+    made->path = instance_at(s, made->parent)->path;
     if (made->depth >= NESTED) return true;
     text = text_of(s, made->path, &size);
     llmprof_buffer_add(path, text, size);
@@ -190,31 +187,32 @@ static bool name_instance(stacks *s, instance *made, const group_facts *g,
                                                path->size, &made->path);
 }
 
-static int64_t key_of_instance(const void *instances, size_t row, int which) {
+static int64_t key_of_instance(const void *of, size_t row, int which) {
   (void)which;
-  return ((const instance *)instances)[row].number;
+  return instance_at(of, (uint32_t)row)->number;
 }
 
 /* Modules of one class in one parent are numbered in the order of their own
  * numbers: "DecoderLayer.7" where they hold others, else "Linear_1". */
 static bool name_modules(stacks *s) {
-  size_t count = s->names.count;
+  size_t count = s->instances.count;
   llmprof_buffer path = {0};
   group_facts *facts = llmprof_zalloc(s->groups.count, sizeof *facts);
-  uint32_t *rows = llmprof_order_rows(count, 1, key_of_instance, s->instances);
+  uint32_t *rows = llmprof_order_rows(count, 1, key_of_instance, s);
   uint32_t *places = llmprof_alloc(count, sizeof *places);
   bool ok = facts && rows && places;
-  for (size_t i = 0; ok && i < count; i++) {
-    const instance *one = &s->instances[i];
+  for (uint32_t i = 0; ok && i < count; i++) {
+    const instance *one = instance_at(s, i);
     facts[one->group].count++;
     if (one->parent != LLMPROF_NONE)
-      facts[s->instances[one->parent].group].holds = true;
+      facts[instance_at(s, one->parent)->group].holds = true;
   }
   for (size_t i = 0; ok && i < count; i++)
-    places[rows[i]] = facts[s->instances[rows[i]].group].named++;
-  for (size_t i = 0; ok && i < count; i++)
-    ok = name_instance(s, &s->instances[i], &facts[s->instances[i].group],
-                       places[i], &path);
+    places[rows[i]] = facts[instance_at(s, rows[i])->group].named++;
+  for (uint32_t i = 0; ok && i < count; i++) {
+    instance *one = instance_at(s, i);
+    ok = name_instance(s, one, &facts[one->group], places[i], &path);
+  }
   llmprof_buffer_free(&path);
   llmprof_free(facts);
   llmprof_free(rows);
@@ -312,7 +310,7 @@ static bool make_stack(stacks *s, uint32_t row) {
   uint32_t parent = s->parent[row], module = s->module[row];
   llmprof_source_frame frame = {.module = module == LLMPROF_NONE
                                               ? LLMPROF_NO_STRING
-                                              : s->instances[module].path};
+                                              : instance_at(s, module)->path};
   llmprof_source_stack stack = {
       .parent = parent == LLMPROF_NONE ? LLMPROF_NONE : s->stack[parent]};
   s->stack[row] = stack.parent;

@@ -24,23 +24,17 @@ typedef struct step {
 } step;
 
 typedef struct steps {
-  llmprof_intern keys; /* of step_key -> row in list */
   step *list;
-  size_t cap;
+  size_t count;
 } steps;
 
-static bool open_step(steps *s, const step_key *key, uint32_t *row) {
-  size_t known = s->keys.count;
-  if (!llmprof_intern_add(&s->keys, key, row)) return false;
-  if (s->keys.count == known) return true;
-  if (!llmprof_grow(&s->list, &s->cap, s->keys.count, sizeof *s->list))
-    return false;
-  s->list[*row] = (step){.key = *key,
-                         .launched = LLMPROF_ABSENT,
-                         .before = LLMPROF_ABSENT,
-                         .start = INT64_MAX,
-                         .end = INT64_MIN};
-  return true;
+static step *open_step(llmprof_intern *found, const step_key *key) {
+  const step opened = {.key = *key,
+                       .launched = LLMPROF_ABSENT,
+                       .before = LLMPROF_ABSENT,
+                       .start = INT64_MAX,
+                       .end = INT64_MIN};
+  return llmprof_intern_put(found, &opened);
 }
 
 /* What of operations is looked at, one after the other. */
@@ -78,8 +72,9 @@ static bool is_key(const step_key *a, const step_key *b) {
 
 /* of_link: by link, the wanted range around a call. Operations come a step at a
  * time for the most part: only the first of each is looked for. */
-static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
-  uint32_t row = 0;
+static bool gather(llmprof_trace *trace, const uint32_t *of_link,
+                   llmprof_intern *found) {
+  step *at = NULL;
   operations o;
   open_operations(&o, trace);
   for (size_t op = 0; op < trace->ops.count; op++) {
@@ -91,9 +86,9 @@ static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
         llmprof_intern_get(&trace->rows[LLMPROF_PLACES],
                            (uint32_t)llmprof_cursor_at(&o.place, op));
     step_key key = {of_link[link], place->process, place->device};
-    bool same = s->keys.count && is_key(&key, &s->list[row].key);
-    if (!same && !open_step(s, &key, &row)) return false;
-    extend(&s->list[row], &o, op);
+    if (!at || !is_key(&key, &at->key)) at = open_step(found, &key);
+    if (!at) return false;
+    extend(at, &o, op);
   }
   return true;
 }
@@ -118,7 +113,7 @@ static size_t step_from(const steps *s, const llmprof_place *place,
                         int64_t time) {
   const step wanted = {.key = {0, place->process, place->device},
                        .start = time};
-  size_t low = 0, high = s->keys.count;
+  size_t low = 0, high = s->count;
   LLMPROF_BISECT(low, high, at, in_order(&s->list[at], &wanted) < 0);
   return low;
 }
@@ -137,7 +132,7 @@ typedef struct gap {
 static gap find_gap(const steps *s, const llmprof_place *place, int64_t time) {
   size_t i = step_from(s, place, time);
   bool follows = i && is_of(&s->list[i - 1], place);
-  bool more = i < s->keys.count && is_of(&s->list[i], place);
+  bool more = i < s->count && is_of(&s->list[i], place);
   return (gap){follows ? s->list[i - 1].start : INT64_MIN,
                more ? s->list[i].start : INT64_MAX, more ? &s->list[i] : NULL};
 }
@@ -236,7 +231,7 @@ static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
                              .column_count = sizeof columns / sizeof *columns};
   llmprof_frame *frame = NULL;
   bool ok = true;
-  for (size_t i = 0; ok && i < s->keys.count; i++)
+  for (size_t i = 0; ok && i < s->count; i++)
     ok = add_row(&table, trace, &s->list[i]);
   if (ok) frame = llmprof_row_table_frame(&table, NULL, trace->strings, NULL);
   llmprof_row_table_free(&table);
@@ -248,19 +243,19 @@ llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
                                    llmprof_error *err) {
   if (!llmprof_trace_attribution(trace, err)) return NULL;
   llmprof_frame *frame = NULL;
-  steps s = {0};
-  llmprof_intern_init(&s.keys, sizeof(step_key));
+  llmprof_intern found;
+  llmprof_intern_init_keyed(&found, sizeof(step), sizeof(step_key));
   uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
-  if (of_link && gather(trace, of_link, &s)) {
-    if (s.keys.count) qsort(s.list, s.keys.count, sizeof *s.list, in_order);
+  if (of_link && gather(trace, of_link, &found)) {
+    const steps s = {(step *)(void *)found.records, found.count};
+    if (s.count) qsort(s.list, s.count, sizeof *s.list, in_order);
     if (look_back(trace, &s)) {
-      chain(s.list, s.keys.count);
+      chain(s.list, s.count);
       frame = frame_of(trace, &s);
     }
   }
   llmprof_free(of_link);
-  llmprof_free(s.list);
-  llmprof_intern_free(&s.keys);
+  llmprof_intern_free(&found);
   if (!frame) llmprof_fail_nomem(err);
   return frame;
 }

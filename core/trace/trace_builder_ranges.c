@@ -55,56 +55,51 @@ void llmprof_builder_name_scopes(llmprof_builder *b, llmprof_scope_namer name,
 
 /* ---- tags ---- */
 
-/* The two tags of each pair of domain and text, spelled out once. */
-typedef struct tag_table {
-  llmprof_strings *pool;
-  llmprof_intern pairs; /* of {domain, text} strings */
-  uint32_t *plain, *colon;
-  size_t plain_cap, colon_cap;
-} tag_table;
+/* The two tags of a pair of domain and text, all of them strings. */
+typedef struct tags {
+  uint32_t domain, text;
+  uint32_t plain, colon;
+} tags;
 
-static bool make_tag(tag_table *t, uint32_t domain, uint32_t text, bool colon,
-                     uint32_t *tag) {
+static bool make_tag(llmprof_strings *pool, uint32_t domain, uint32_t text,
+                     bool colon, uint32_t *tag) {
   *tag = text;
   if (text == LLMPROF_NO_STRING || (domain == LLMPROF_NO_STRING && !colon))
     return true;
   llmprof_buffer name = {0};
   size_t size;
-  const char *bytes = llmprof_strings_get(t->pool, domain, &size);
+  const char *bytes = llmprof_strings_get(pool, domain, &size);
   if (bytes) llmprof_buffer_add(&name, bytes, size);
   llmprof_buffer_putc(&name, ':');
-  bytes = llmprof_strings_get(t->pool, text, &size);
+  bytes = llmprof_strings_get(pool, text, &size);
   llmprof_buffer_add(&name, bytes, size);
   bool ok =
-      !name.failed && llmprof_strings_add(t->pool, name.bytes, name.size, tag);
+      !name.failed && llmprof_strings_add(pool, name.bytes, name.size, tag);
   llmprof_buffer_free(&name);
   return ok;
 }
 
-static bool find_tags(tag_table *t, uint32_t domain, uint32_t text,
-                      uint32_t *id) {
-  const uint32_t pair[2] = {domain, text};
-  size_t before = t->pairs.count;
-  if (!llmprof_intern_add(&t->pairs, pair, id) ||
-      !llmprof_grow(&t->plain, &t->plain_cap, *id + (size_t)1,
-                    sizeof *t->plain) ||
-      !llmprof_grow(&t->colon, &t->colon_cap, *id + (size_t)1,
-                    sizeof *t->colon))
-    return false;
-  return t->pairs.count == before ||
-         (make_tag(t, domain, text, false, &t->plain[*id]) &&
-          make_tag(t, domain, text, true, &t->colon[*id]));
+/* Each pair is spelled out once; NULL when out of memory. */
+static const tags *find_tags(llmprof_strings *pool, llmprof_intern *known,
+                             uint32_t domain, uint32_t text) {
+  tags made = {.domain = domain, .text = text};
+  const tags *found = llmprof_intern_seek(known, &made);
+  if (found) return found;
+  return make_tag(pool, domain, text, false, &made.plain) &&
+                 make_tag(pool, domain, text, true, &made.colon)
+             ? llmprof_intern_put(known, &made)
+             : NULL;
 }
 
-static bool end_range(const llmprof_builder *b, tag_table *t,
+static bool end_range(const llmprof_builder *b, llmprof_intern *known,
                       const llmprof_late_range *late) {
   llmprof_ranges *r = &b->trace->ranges;
   int64_t end = late->end == LLMPROF_ABSENT ? b->last_time : late->end;
-  uint32_t tags;
-  return find_tags(t, late->domain, late->text, &tags) &&
-         llmprof_values_append(r->end, end) &&
-         llmprof_values_append(r->tag, llmprof_widen(t->plain[tags])) &&
-         llmprof_values_append(r->colon_tag, llmprof_widen(t->colon[tags])) &&
+  const tags *of =
+      find_tags(b->trace->strings, known, late->domain, late->text);
+  return of && llmprof_values_append(r->end, end) &&
+         llmprof_values_append(r->tag, llmprof_widen(of->plain)) &&
+         llmprof_values_append(r->colon_tag, llmprof_widen(of->colon)) &&
          llmprof_values_append(r->domain, llmprof_widen(late->domain)) &&
          llmprof_values_append(r->category, llmprof_widen(late->category));
 }
@@ -146,27 +141,26 @@ static size_t list_pushes(const llmprof_builder *b, push *list) {
 typedef struct nesting {
   int64_t *ends; /* of what is around, the innermost last */
   size_t depth;
-  llmprof_intern names; /* of {thread, domain, text} */
-  uint32_t *pending;    /* by name: row + 1 */
-  size_t pending_cap;
+  llmprof_intern pending; /* by name */
 } nesting;
+
+typedef struct pending {
+  uint32_t thread, domain, text;
+  uint32_t last; /* row + 1; 0: none is open */
+} pending;
 
 /* The end of one that is open, of a name: where the next of that name begins.
  */
 static bool end_pending(llmprof_builder *b, nesting *n, const push *at) {
   llmprof_late_range *late = &b->late[at->row];
-  const uint32_t name[3] = {at->thread, late->domain, late->text};
-  size_t before = n->names.count;
-  uint32_t id;
-  if (!llmprof_intern_add(&n->names, name, &id) ||
-      !llmprof_grow(&n->pending, &n->pending_cap, id + (size_t)1,
-                    sizeof *n->pending))
-    return false;
-  uint32_t last = n->names.count == before ? n->pending[id] : 0;
+  const pending none = {at->thread, late->domain, late->text, 0};
+  pending *named = llmprof_intern_put(&n->pending, &none);
+  if (!named) return false;
+  uint32_t last = named->last;
   if (last && b->late[last - 1].start < at->start &&
       b->late[last - 1].end > at->start)
     b->late[last - 1].end = at->start;
-  n->pending[id] = late->end == LLMPROF_ABSENT ? at->row + 1 : 0;
+  named->last = late->end == LLMPROF_ABSENT ? at->row + 1 : 0;
   return true;
 }
 
@@ -193,10 +187,9 @@ static bool end_pushes(llmprof_builder *b) {
   size_t rows = b->trace->ranges.count;
   push *list = llmprof_alloc(rows, sizeof *list);
   nesting n = {.ends = llmprof_alloc(rows, sizeof *n.ends)};
-  llmprof_intern_init(&n.names, 3 * sizeof(uint32_t));
+  llmprof_intern_init_keyed(&n.pending, sizeof(pending), 3 * sizeof(uint32_t));
   bool ok = list && n.ends && end_open(b, &n, list, list_pushes(b, list));
-  llmprof_intern_free(&n.names);
-  llmprof_free(n.pending);
+  llmprof_intern_free(&n.pending);
   llmprof_free(n.ends);
   llmprof_free(list);
   return ok;
@@ -204,14 +197,12 @@ static bool end_pushes(llmprof_builder *b) {
 
 /* Ranges that were taken as they are kept have nothing that is late. */
 bool llmprof_builder_end_ranges(llmprof_builder *b, llmprof_error *err) {
-  tag_table tags = {.pool = b->trace->strings};
-  llmprof_intern_init(&tags.pairs, 2 * sizeof(uint32_t));
+  llmprof_intern known;
+  llmprof_intern_init_keyed(&known, sizeof(tags), 2 * sizeof(uint32_t));
   bool ok = end_pushes(b);
   for (size_t row = 0; ok && b->late && row < b->trace->ranges.count; row++)
-    ok = end_range(b, &tags, &b->late[row]);
-  llmprof_intern_free(&tags.pairs);
-  llmprof_free(tags.plain);
-  llmprof_free(tags.colon);
+    ok = end_range(b, &known, &b->late[row]);
+  llmprof_intern_free(&known);
   llmprof_builder_forget_ranges(b);
   return ok || llmprof_fail_nomem(err);
 }

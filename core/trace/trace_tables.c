@@ -242,8 +242,8 @@ static const struct dimension {
 
 void llmprof_dimensions_begin(llmprof_trace *trace) {
   for (int i = 0; i < LLMPROF_DIMENSIONS; i++)
-    trace->rows[i] = (llmprof_intern){.record_size = dimensions[i].record,
-                                      .key_size = dimensions[i].key};
+    llmprof_intern_init_keyed(&trace->rows[i], dimensions[i].record,
+                              dimensions[i].key);
 }
 
 void llmprof_dimensions_free(llmprof_trace *trace) {

@@ -80,26 +80,22 @@ static xplane_stat stat_named(xplane_text name) {
   return (xplane_stat)stat;
 }
 
-static llmprof_code add_name(xplane_names *names, int64_t id,
+static llmprof_code add_name(llmprof_intern *names, int64_t id,
                              protobuf_message about) {
-  xplane_name made = {.about = about};
+  xplane_name made = {.id = id, .about = about};
   protobuf_field field;
-  uint32_t row;
   int got;
   while ((got = protobuf_next(&about, &field)) == 1)
     if (protobuf_is_bytes(&field, 2)) made.name = text_of(field.bytes);
   if (got < 0) return LLMPROF_SYNTAX;
   made.stat = stat_named(made.name);
-  if (!llmprof_intern_add(&names->ids, &id, &row) ||
-      !llmprof_grow(&names->list, &names->cap, names->ids.count,
-                    sizeof *names->list))
-    return LLMPROF_NOMEM;
-  names->list[row] = made;
-  return LLMPROF_OK;
+  xplane_name *kept = llmprof_intern_put(names, &made);
+  if (kept) *kept = made;
+  return kept ? LLMPROF_OK : LLMPROF_NOMEM;
 }
 
 /* An entry of a map: its key and the message. */
-static llmprof_code read_name(xplane_names *names, protobuf_message entry) {
+static llmprof_code read_name(llmprof_intern *names, protobuf_message entry) {
   protobuf_message about = {0};
   protobuf_field field;
   int64_t id = 0;
@@ -109,12 +105,6 @@ static llmprof_code read_name(xplane_names *names, protobuf_message entry) {
     if (protobuf_is_bytes(&field, 2)) about = field.bytes;
   }
   return got < 0 ? LLMPROF_SYNTAX : add_name(names, id, about);
-}
-
-/* NULL: the file does not say. */
-static const xplane_name *name_of(const xplane_names *names, int64_t id) {
-  uint32_t row = llmprof_intern_find(&names->ids, &id);
-  return row == LLMPROF_NONE ? NULL : &names->list[row];
 }
 
 /* ---- stats ---- */
@@ -128,13 +118,13 @@ static llmprof_code read_stat(const xplane_plane *plane, protobuf_message bytes,
   int got;
   while ((got = protobuf_next(&bytes, &field)) == 1) {
     if (protobuf_is_int(&field, 1)) {
-      name = name_of(&plane->stats, (int64_t)field.value);
+      name = llmprof_intern_seek(&plane->stats, &field.value);
     } else if (protobuf_is_int(&field, 3) || protobuf_is_int(&field, 4)) {
       number = (int64_t)field.value;
     } else if (protobuf_is_bytes(&field, 5)) {
       text = text_of(field.bytes);
     } else if (protobuf_is_int(&field, 7)) {
-      referred = name_of(&plane->stats, (int64_t)field.value);
+      referred = llmprof_intern_seek(&plane->stats, &field.value);
       if (referred) text = referred->name;
     }
   }
@@ -207,7 +197,7 @@ static llmprof_code read_event(const xplane_line *line, protobuf_message bytes,
   no_stats(&event->stats);
   while ((got = protobuf_next(&rest, &field)) == 1) {
     if (protobuf_is_int(&field, 1))
-      name = name_of(&line->plane->events, (int64_t)field.value);
+      name = llmprof_intern_seek(&line->plane->events, &field.value);
     if (protobuf_is_int(&field, 2)) offset = (int64_t)field.value;
     if (protobuf_is_int(&field, 3)) duration = (int64_t)field.value;
   }
@@ -576,22 +566,14 @@ static llmprof_code read_by_name(xplane_trace *t, xplane_plane *plane) {
   return LLMPROF_OK;
 }
 
-static void init(xplane_names *names) {
-  llmprof_intern_init(&names->ids, sizeof(int64_t));
-}
-
-static void drop(xplane_names *names) {
-  llmprof_intern_free(&names->ids);
-  llmprof_free(names->list);
-}
-
 llmprof_code xplane_read_plane(xplane_trace *t, protobuf_message all) {
   xplane_plane plane = {.all = all};
-  init(&plane.events);
-  init(&plane.stats);
+  llmprof_intern_init_keyed(&plane.events, sizeof(xplane_name),
+                            sizeof(int64_t));
+  llmprof_intern_init_keyed(&plane.stats, sizeof(xplane_name), sizeof(int64_t));
   llmprof_code code = read_header(&plane);
   if (code == LLMPROF_OK) code = read_by_name(t, &plane);
-  drop(&plane.events);
-  drop(&plane.stats);
+  llmprof_intern_free(&plane.events);
+  llmprof_intern_free(&plane.stats);
   return code;
 }

@@ -42,22 +42,17 @@ typedef struct xplane_stats {
 
 /* What the events of a plane are called, by ids that may be any numbers. */
 typedef struct xplane_name {
+  int64_t id;
   xplane_text name;
   protobuf_message about; /* of an event's: the whole message, for its stats */
   xplane_stat stat;       /* STATS: none of them */
 } xplane_name;
 
-typedef struct xplane_names {
-  llmprof_intern ids;
-  xplane_name *list;
-  size_t cap;
-} xplane_names;
-
 typedef struct xplane_plane {
   int64_t id;
   xplane_text name;
   protobuf_message all;
-  xplane_names events, stats;
+  llmprof_intern events, stats; /* of xplane_name, by id */
 } xplane_plane;
 
 /* A GPU operation. */
@@ -75,6 +70,12 @@ typedef struct xplane_call {
   int64_t program;
   uint32_t hlo_op;
 } xplane_call;
+
+/* The line of source that an instruction is from. */
+typedef struct xplane_source {
+  int64_t program, instruction; /* the latter a string */
+  llmprof_source_frame frame;
+} xplane_source;
 
 typedef struct xplane_trace {
   llmprof_builder *builder;
@@ -96,10 +97,8 @@ typedef struct xplane_trace {
   char other_name[64];
   bool is_cut; /* nothing from byte cut_at on could be read */
   size_t cut_at;
-  llmprof_intern devices;        /* their ids */
-  llmprof_intern source_ids;     /* of { program, string of an instruction } */
-  llmprof_source_frame *sources; /* by number of these */
-  size_t source_cap;
+  llmprof_intern devices; /* their ids */
+  llmprof_intern sources; /* of xplane_source, by program and instruction */
 } xplane_trace;
 
 /* Keep what the plane holds: OK, NOMEM, or SYNTAX where its bytes are none:

@@ -276,7 +276,8 @@ static xplane_trace *trace_new(const char *name, llmprof_builder *builder) {
   t->started = LLMPROF_ABSENT;
   t->first = INT64_MAX;
   llmprof_intern_init(&t->devices, sizeof(int64_t));
-  llmprof_intern_init(&t->source_ids, 2 * sizeof(int64_t));
+  llmprof_intern_init_keyed(&t->sources, sizeof(xplane_source),
+                            2 * sizeof(int64_t));
   return t;
 }
 
@@ -284,8 +285,7 @@ static void close_trace(void *state) {
   xplane_trace *t = state;
   if (!t) return;
   llmprof_intern_free(&t->devices);
-  llmprof_intern_free(&t->source_ids);
-  llmprof_free(t->sources);
+  llmprof_intern_free(&t->sources);
   llmprof_free(t->ops);
   llmprof_free(t->calls);
   llmprof_free(t->ranges);

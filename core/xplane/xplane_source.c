@@ -92,33 +92,21 @@ static bool read_metadata(const program *p, protobuf_message metadata,
   return ok;
 }
 
-static bool keep(xplane_trace *t, const int64_t key[2],
-                 const llmprof_source_frame *frame) {
-  size_t before = t->source_ids.count;
-  uint32_t row;
-  if (!llmprof_intern_add(&t->source_ids, key, &row)) return false;
-  if (t->source_ids.count == before) return true;
-  if (!llmprof_grow(&t->sources, &t->source_cap, before + 1,
-                    sizeof *t->sources))
-    return false;
-  t->sources[row] = *frame;
-  return true;
-}
-
 static bool take_instruction(program *p, protobuf_message instruction) {
   protobuf_field field;
   protobuf_message name = {0}, metadata = {0};
-  llmprof_source_frame frame;
+  xplane_source source = {.program = p->id};
   uint32_t string;
   while (protobuf_next(&instruction, &field) == 1) {
     if (protobuf_is_bytes(&field, INSTRUCTION_NAME)) name = field.bytes;
     if (protobuf_is_bytes(&field, INSTRUCTION_METADATA)) metadata = field.bytes;
   }
   if (!name.at || !metadata.at) return true;
-  if (!read_metadata(p, metadata, &frame)) return false;
-  if (frame.file == LLMPROF_NO_STRING) return true;
+  if (!read_metadata(p, metadata, &source.frame)) return false;
+  if (source.frame.file == LLMPROF_NO_STRING) return true;
   if (!text_of(p, name, &string)) return false;
-  return keep(p->t, (const int64_t[]){p->id, string}, &frame);
+  source.instruction = string;
+  return llmprof_intern_put(&p->t->sources, &source) != NULL;
 }
 
 static bool take_computation(program *p, protobuf_message computation) {
@@ -162,18 +150,17 @@ bool xplane_read_sources(xplane_trace *t, protobuf_message plane) {
 static bool stack_of(const xplane_trace *t, const xplane_op *op,
                      uint32_t *row) {
   const int64_t key[] = {op->program, op->hlo_op};
-  uint32_t source = llmprof_intern_find(&t->source_ids, key);
+  const xplane_source *source = llmprof_intern_seek(&t->sources, key);
   llmprof_source_stack stack = {.parent = LLMPROF_NONE};
   *row = LLMPROF_NONE;
-  return source == LLMPROF_NONE ||
-         (llmprof_builder_add_source_frame(t->builder, &t->sources[source],
-                                           &stack.frame) &&
-          llmprof_builder_add_source_stack(t->builder, &stack, row));
+  return !source || (llmprof_builder_add_source_frame(
+                         t->builder, &source->frame, &stack.frame) &&
+                     llmprof_builder_add_source_stack(t->builder, &stack, row));
 }
 
 bool xplane_load_stacks(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
-  if (!t->source_ids.count) return true;
+  if (!t->sources.count) return true;
   for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_SET; kind++) {
     for (size_t i = 0; ok && i < t->op_count; i++) {
       uint32_t row;
