@@ -278,10 +278,6 @@ static void put_arg(writer *w, const char *name, int64_t value) {
   put_integer(w, value);
 }
 
-static int64_t known(uint32_t value) {
-  return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
-}
-
 static void put_triple(writer *w, const char *name, const uint32_t *triple) {
   if (triple[0] == LLMPROF_NONE) return;
   put_name(w, name);
@@ -296,9 +292,9 @@ static void put_shape(writer *w, uint32_t shape) {
   const llmprof_shape *s =
       llmprof_trace_rows(w->of->trace, LLMPROF_SHAPES, &count);
   s += shape;
-  put_arg(w, "registers per thread", known(s->registers));
-  put_arg(w, "static shared memory bytes", known(s->static_shared));
-  put_arg(w, "dynamic shared memory bytes", known(s->dynamic_shared));
+  put_arg(w, "registers per thread", llmprof_widen(s->registers));
+  put_arg(w, "static shared memory bytes", llmprof_widen(s->static_shared));
+  put_arg(w, "dynamic shared memory bytes", llmprof_widen(s->dynamic_shared));
   put_triple(w, "grid", s->grid);
   put_triple(w, "block", s->block);
 }

@@ -4,15 +4,12 @@
 #include <string.h>
 
 #include "folded/folded_internal.h"
-
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+#include "text/lex.h"
 
 /* Without ":12" at the end. */
 static size_t without_line(const char *text, size_t size) {
   size_t at = size;
-  while (at && is_digit(text[at - 1])) at--;
+  while (at && llmprof_lex_is_digit(text[at - 1])) at--;
   return at && at < size && text[at - 1] == ':' ? at - 1 : size;
 }
 
@@ -52,7 +49,7 @@ static size_t without_command(const char *text, size_t size) {
   static const char word[] = "process ";
   size_t at = sizeof word - 1;
   if (size <= at || memcmp(text, word, at) != 0) return size;
-  while (at < size && is_digit(text[at])) at++;
+  while (at < size && llmprof_lex_is_digit(text[at])) at++;
   return at > sizeof word - 1 && at < size && text[at] == ':' ? at : size;
 }
 

@@ -69,8 +69,8 @@ static int peek(const reader *r) {
   return r->at < r->size ? (unsigned char)r->bytes[r->at] : -1;
 }
 
-static bool is_digit(int c) {
-  return c >= '0' && c <= '9';
+static bool at_digit(const reader *r) {
+  return r->at < r->size && llmprof_lex_is_digit(r->bytes[r->at]);
 }
 
 static bool is_space(char c) {
@@ -90,8 +90,8 @@ static bool check_word(reader *r, const char *word) {
 }
 
 static bool check_digits(reader *r) {
-  if (!is_digit(peek(r))) return expected(r, "a digit");
-  while (is_digit(peek(r))) r->at++;
+  if (!at_digit(r)) return expected(r, "a digit");
+  while (at_digit(r)) r->at++;
   return true;
 }
 
@@ -99,7 +99,8 @@ static bool check_number(reader *r, bool *is_integer) {
   size_t start = r->at;
   *is_integer = true;
   if (peek(r) == '-') r->at++;
-  if (peek(r) == '0' && r->at + 1 < r->size && is_digit(r->bytes[r->at + 1]))
+  if (peek(r) == '0' && r->at + 1 < r->size &&
+      llmprof_lex_is_digit(r->bytes[r->at + 1]))
     return fail_at(r, LLMPROF_SYNTAX, start, "number with a leading zero");
   if (!check_digits(r)) return false;
   if (peek(r) == '.') {
@@ -248,7 +249,7 @@ static bool check_value(reader *r, size_t depth) {
   case 'n':
     return check_word(r, "null");
   default:
-    if (peek(r) != '-' && !is_digit(peek(r))) return expected(r, "a value");
+    if (peek(r) != '-' && !at_digit(r)) return expected(r, "a value");
     return check_number(r, &is_integer);
   }
 }
@@ -279,7 +280,7 @@ static void set_hooks(void) {
 /* Move to the next string or number of a text that passed the check. */
 static void seek(reader *r) {
   while (r->at < r->size && r->bytes[r->at] != '"' && r->bytes[r->at] != '-' &&
-         !is_digit(r->bytes[r->at]))
+         !llmprof_lex_is_digit(r->bytes[r->at]))
     r->at++;
 }
 

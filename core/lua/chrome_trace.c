@@ -9,10 +9,6 @@
 
 #define OPERATORS "llmprof.chrome_trace.operators"
 
-static void set_integer(lua_State *L, const char *field, int64_t value) {
-  if (value != LLMPROF_ABSENT) llmprof_lua_set_integer(L, field, value);
-}
-
 /* chrome_trace.operators(path) -> operators | nil, message, code */
 static int chrome_trace_operators(lua_State *L) {
   const char *path = llmprof_lua_check_path(L, 1);
@@ -29,11 +25,11 @@ static int f_info(lua_State *L) {
   llmprof_operators_info info =
       llmprof_operators_about(llmprof_lua_unbox(L, 1, OPERATORS));
   lua_newtable(L);
-  set_integer(L, "host", (int64_t)info.host);
-  set_integer(L, "gpu", (int64_t)info.gpu);
-  set_integer(L, "left_out", (int64_t)info.left_out);
-  set_integer(L, "first", info.first);
-  set_integer(L, "last", info.last);
+  llmprof_lua_set_integer(L, "host", (int64_t)info.host);
+  llmprof_lua_set_integer(L, "gpu", (int64_t)info.gpu);
+  llmprof_lua_set_integer(L, "left_out", (int64_t)info.left_out);
+  llmprof_lua_set_integer(L, "first", info.first);
+  llmprof_lua_set_integer(L, "last", info.last);
   return 1;
 }
 

@@ -164,6 +164,7 @@ void llmprof_lua_set_string(lua_State *L, const char *field,
 }
 
 void llmprof_lua_set_integer(lua_State *L, const char *field, int64_t value) {
+  if (value == LLMPROF_ABSENT) return;
   lua_pushinteger(L, value);
   lua_setfield(L, -2, field);
 }

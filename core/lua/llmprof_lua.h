@@ -90,7 +90,8 @@ bool llmprof_lua_is_ending(void);
 /* An interrupt was dealt with: nothing is raised any more. */
 void llmprof_lua_clear_interrupt(lua_State *L);
 
-/* Set a field of the table on top of the stack; NULL is no string. */
+/* Set a field of the table on top of the stack; NULL is no string, and
+ * LLMPROF_ABSENT no number. */
 void llmprof_lua_set_bool(lua_State *L, const char *field, bool value);
 void llmprof_lua_set_string(lua_State *L, const char *field, const char *value);
 void llmprof_lua_set_integer(lua_State *L, const char *field, int64_t value);

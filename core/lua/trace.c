@@ -83,10 +83,6 @@ static void set_id(lua_State *L, const llmprof_trace *trace, const char *field,
       llmprof_strings_get(llmprof_trace_strings(trace), string, NULL));
 }
 
-static void set_integer(lua_State *L, const char *field, int64_t value) {
-  if (value != LLMPROF_ABSENT) llmprof_lua_set_integer(L, field, value);
-}
-
 /* trace:info() -> { path, reader, schema, product, epoch (ns since 1970),
  * cached (true: its columns were in the cache), keeps (true: what is loaded of
  * it goes there) }; what the file does not say is
@@ -98,7 +94,7 @@ static int f_info(lua_State *L) {
   llmprof_lua_set_string(L, "reader", llmprof_trace_reader(trace));
   llmprof_lua_set_string(L, "schema", llmprof_trace_schema(trace));
   llmprof_lua_set_string(L, "product", llmprof_trace_product(trace));
-  set_integer(L, "epoch", llmprof_trace_epoch(trace));
+  llmprof_lua_set_integer(L, "epoch", llmprof_trace_epoch(trace));
   if (llmprof_cache_was_used(trace)) llmprof_lua_set_bool(L, "cached", true);
   if (llmprof_cache_keeps_columns(trace))
     llmprof_lua_set_bool(L, "keeps", true);
@@ -115,16 +111,16 @@ static int f_devices(lua_State *L) {
   for (size_t i = 0; i < count; i++) {
     const llmprof_device *d = &devices[i];
     lua_newtable(L);
-    set_integer(L, "id", d->id);
+    llmprof_lua_set_integer(L, "id", d->id);
     set_id(L, trace, "name", d->name);
     set_id(L, trace, "chip", d->chip);
     set_id(L, trace, "uuid", d->uuid);
     set_id(L, trace, "bus", d->bus);
-    set_integer(L, "memory", d->memory);
-    set_integer(L, "bandwidth", d->bandwidth);
-    set_integer(L, "clock", d->clock);
-    set_integer(L, "sm_count", d->sm_count);
-    set_integer(L, "l2", d->l2_size);
+    llmprof_lua_set_integer(L, "memory", d->memory);
+    llmprof_lua_set_integer(L, "bandwidth", d->bandwidth);
+    llmprof_lua_set_integer(L, "clock", d->clock);
+    llmprof_lua_set_integer(L, "sm_count", d->sm_count);
+    llmprof_lua_set_integer(L, "l2", d->l2_size);
     if (d->compute_major != LLMPROF_ABSENT &&
         d->compute_minor != LLMPROF_ABSENT) {
       lua_pushfstring(L, "%I.%I", (LUAI_UACINT)d->compute_major,
@@ -144,7 +140,7 @@ static int f_processes(lua_State *L) {
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
     lua_newtable(L);
-    set_integer(L, "pid", processes[i].pid);
+    llmprof_lua_set_integer(L, "pid", processes[i].pid);
     set_id(L, trace, "name", processes[i].name);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -161,8 +157,8 @@ static int f_threads(lua_State *L) {
   for (size_t i = 0; i < count; i++) {
     lua_newtable(L);
     if (threads[i].process < processes)
-      set_integer(L, "pid", of[threads[i].process].pid);
-    set_integer(L, "tid", threads[i].tid);
+      llmprof_lua_set_integer(L, "pid", of[threads[i].process].pid);
+    llmprof_lua_set_integer(L, "tid", threads[i].tid);
     set_id(L, trace, "name", threads[i].name);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -441,9 +437,9 @@ static int write_stacks(lua_State *L, llmprof_stacks_format format,
   if (!llmprof_stacks_write(trace, rows, path, format, packed, &written, &err))
     return llmprof_lua_fail(L, &err);
   lua_newtable(L);
-  set_integer(L, "stacks", (int64_t)written.stacks);
-  set_integer(L, weight, written.weight);
-  set_integer(L, "without_stack", written.without_stack);
+  llmprof_lua_set_integer(L, "stacks", (int64_t)written.stacks);
+  llmprof_lua_set_integer(L, weight, written.weight);
+  llmprof_lua_set_integer(L, "without_stack", written.without_stack);
   return 1;
 }
 
@@ -507,12 +503,12 @@ static int f_perfetto(lua_State *L) {
   if (!llmprof_perfetto_write(trace, path, &options, &written, &err))
     return llmprof_lua_fail(L, &err);
   lua_newtable(L);
-  set_integer(L, "operations", (int64_t)written.operations);
-  set_integer(L, "ranges", (int64_t)written.ranges);
-  set_integer(L, "calls", (int64_t)written.calls);
-  set_integer(L, "flows", (int64_t)written.flows);
-  set_integer(L, "lanes", (int64_t)written.lanes);
-  set_integer(L, "long_names", (int64_t)written.long_names);
+  llmprof_lua_set_integer(L, "operations", (int64_t)written.operations);
+  llmprof_lua_set_integer(L, "ranges", (int64_t)written.ranges);
+  llmprof_lua_set_integer(L, "calls", (int64_t)written.calls);
+  llmprof_lua_set_integer(L, "flows", (int64_t)written.flows);
+  llmprof_lua_set_integer(L, "lanes", (int64_t)written.lanes);
+  llmprof_lua_set_integer(L, "long_names", (int64_t)written.long_names);
   return 1;
 }
 
@@ -527,9 +523,9 @@ static int f_sqlite(lua_State *L) {
                           &err))
     return llmprof_lua_fail(L, &err);
   lua_newtable(L);
-  set_integer(L, "operations", (int64_t)written.operations);
-  set_integer(L, "ranges", (int64_t)written.ranges);
-  set_integer(L, "calls", (int64_t)written.calls);
+  llmprof_lua_set_integer(L, "operations", (int64_t)written.operations);
+  llmprof_lua_set_integer(L, "ranges", (int64_t)written.ranges);
+  llmprof_lua_set_integer(L, "calls", (int64_t)written.calls);
   return 1;
 }
 

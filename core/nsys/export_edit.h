@@ -10,6 +10,8 @@
 #include "base/buffer.h"
 #include "llmprof/error.h"
 
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
 typedef struct llmprof_edit {
   sqlite3 *db;
   const char *name;   /* of the file it is a copy of, for messages */

@@ -11,8 +11,6 @@
 #include "nsys/nsys_samples.h"
 #include "sqlite/sqlite_file.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* Every row of these is taken. */
 static const char *const event_tables[] = {
     "CUPTI_ACTIVITY_KIND_*", "NVTX_EVENTS",      "CUDA_GRAPH_*",

@@ -78,7 +78,7 @@ void nsys_put_nulls(nsys_sheet *sheet, int count) {
 }
 
 void nsys_put_u32(nsys_sheet *sheet, uint32_t value) {
-  nsys_put_integer(sheet, value == LLMPROF_NONE ? LLMPROF_ABSENT : value);
+  nsys_put_integer(sheet, llmprof_widen(value));
 }
 
 void nsys_put_real(nsys_sheet *sheet, double value) {

@@ -6,8 +6,6 @@
 #include "nsys/nsys_writer.h"
 #include "trace/trace_events.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 static bool write_events(nsys_writer *w, const llmprof_cpu_samples *samples) {
   static const char *const columns[] = {
       "id INTEGER NOT NULL PRIMARY KEY", "start INTEGER NOT NULL",

@@ -5,8 +5,6 @@
 #include "nsys/nsys_writer.h"
 #include "trace/trace_events.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* Of every operation: where it ran, and when. */
 #define PLACED_COLUMNS                                                       \
   "start INTEGER", "end INTEGER", "deviceId INTEGER", "contextId INTEGER",   \

@@ -6,8 +6,6 @@
 #include "nsys/nsys_writer.h"
 #include "trace/trace_events.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* eventType */
 enum {
   EVENT_CATEGORY = 33,

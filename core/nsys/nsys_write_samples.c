@@ -7,8 +7,6 @@
 #include "nsys/nsys_writer.h"
 #include "trace/trace_events.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 static void put_type(nsys_sheet *sheet, uint32_t device) {
   nsys_put_integer(sheet, device & NSYS_METRICS_GPU_MASK);
 }

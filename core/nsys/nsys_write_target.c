@@ -5,8 +5,6 @@
 #include "nsys/nsys_writer.h"
 #include "trace/trace_events.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* ---- numbers that stand for words ---- */
 
 static const struct {

@@ -12,8 +12,6 @@
 #include "nsys/scrub_rules.h"
 #include "sqlite/sqlite_file.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* Tables that are kept; a trailing * stands for any ending. */
 static const char *const kept_tables[] = {
     "ENUM_*",

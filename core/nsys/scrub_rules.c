@@ -5,8 +5,6 @@
 #include "nsys/export_edit.h"
 #include "text/text.h"
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 static const char digits[] = "0123456789";
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
 

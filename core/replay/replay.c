@@ -11,6 +11,10 @@ llmprof_replay *llmprof_replay_new(void) {
   llmprof_replay *r = llmprof_zalloc(1, sizeof *r);
   if (!r) return NULL;
   r->names = llmprof_strings_new();
+  llmprof_intern_init_keyed(&r->known_streams, sizeof(replay_stream),
+                            offsetof(replay_stream, first));
+  llmprof_intern_init_keyed(&r->known_threads, sizeof(replay_thread),
+                            offsetof(replay_thread, first));
   uint32_t none; /* REPLAY_NO_NAME, as the first */
   if (r->names && llmprof_strings_add(r->names, "", 0, &none)) return r;
   llmprof_replay_free(r);
@@ -22,8 +26,8 @@ void llmprof_replay_free(llmprof_replay *r) {
   for (size_t i = 0; i < r->part_count; i++) llmprof_free(r->parts[i].by_op);
   llmprof_free(r->points);
   llmprof_free(r->operations);
-  llmprof_free(r->streams);
-  llmprof_free(r->threads);
+  llmprof_intern_free(&r->known_streams);
+  llmprof_intern_free(&r->known_threads);
   llmprof_free(r->ranges);
   llmprof_free(r->parts);
   llmprof_free(r->syncs.items);
@@ -103,46 +107,25 @@ static uint32_t rename_id(llmprof_replay *r, renamed *map, int64_t id) {
   return map->ids[id];
 }
 
-/* There are few threads and streams, and the next row is mostly of the same
- * one. */
 static bool thread_number(llmprof_replay *r, int64_t pid, int64_t tid,
-                          uint32_t *last) {
-  uint32_t part = (uint32_t)r->part_count - 1;
-  for (size_t tried = 0; tried <= r->thread_count; tried++) {
-    size_t i = tried ? tried - 1 : *last;
-    if (i < r->thread_count && r->threads[i].part == part &&
-        r->threads[i].pid == pid && r->threads[i].tid == tid) {
-      *last = (uint32_t)i;
-      return true;
-    }
-  }
-  if (!llmprof_grow(&r->threads, &r->thread_room, r->thread_count + 1,
-                    sizeof *r->threads))
-    return false;
-  *last = (uint32_t)r->thread_count;
-  r->threads[r->thread_count++] =
-      (replay_thread){.part = part, .pid = pid, .tid = tid};
+                          uint32_t *number) {
+  const replay_thread thread = {
+      .pid = pid, .tid = tid, .part = (uint32_t)r->part_count - 1};
+  if (!llmprof_intern_add(&r->known_threads, &thread, number)) return false;
+  r->threads = (replay_thread *)(void *)r->known_threads.records;
+  r->thread_count = r->known_threads.count;
   return true;
 }
 
 static bool stream_number(llmprof_replay *r, int64_t pid, uint32_t device,
-                          int64_t id, uint32_t *last) {
-  uint32_t part = (uint32_t)r->part_count - 1;
-  for (size_t tried = 0; tried <= r->stream_count; tried++) {
-    size_t i = tried ? tried - 1 : *last;
-    const replay_stream *s = r->streams + i;
-    if (i < r->stream_count && s->part == part && s->pid == pid &&
-        s->device == device && s->id == id) {
-      *last = (uint32_t)i;
-      return true;
-    }
-  }
-  if (!llmprof_grow(&r->streams, &r->stream_room, r->stream_count + 1,
-                    sizeof *r->streams))
-    return false;
-  *last = (uint32_t)r->stream_count;
-  r->streams[r->stream_count++] =
-      (replay_stream){.part = part, .device = device, .pid = pid, .id = id};
+                          int64_t id, uint32_t *number) {
+  const replay_stream stream = {.part = (uint32_t)r->part_count - 1,
+                                .device = device,
+                                .pid = pid,
+                                .id = id};
+  if (!llmprof_intern_add(&r->known_streams, &stream, number)) return false;
+  r->streams = (replay_stream *)(void *)r->known_streams.records;
+  r->stream_count = r->known_streams.count;
   return true;
 }
 
@@ -194,8 +177,8 @@ static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
   if (!llmprof_grow(&r->ranges, &r->range_room, r->range_count + rows,
                     sizeof *r->ranges))
     return llmprof_fail_nomem(err);
-  uint32_t thread = 0;
   for (size_t row = 0; row < rows; row++) {
+    uint32_t thread;
     replay_range *range = r->ranges + r->range_count++;
     *range = (replay_range){REPLAY_NONE, REPLAY_NONE};
     int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
@@ -242,13 +225,11 @@ static uint32_t *order_calls(llmprof_replay *r, const llmprof_column *const *c,
                              uint32_t *threads) {
   uint32_t *order = llmprof_alloc(count, sizeof *order);
   int64_t *keys = llmprof_alloc(count, sizeof *keys);
-  uint32_t thread = 0;
   bool ok = order && keys;
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t row = taken[i];
     ok = thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
-                       &thread);
-    threads[i] = thread;
+                       &threads[i]);
     order[i] = (uint32_t)i;
     keys[i] = -llmprof_cell(c[1], row);
   }
@@ -352,17 +333,16 @@ static bool number_op(replay_part *part, size_t op, uint32_t operation) {
 
 static bool add_operation(llmprof_replay *r, const llmprof_replay_part *part,
                           const llmprof_column *const *c, size_t row,
-                          const uint32_t *owner, renamed *map,
-                          uint32_t *stream) {
+                          const uint32_t *owner, renamed *map) {
   int64_t call = llmprof_cell(c[CALL], row);
   const char *kind =
       llmprof_cell_text(part->operations, c[KIND], row, "kernel");
-  uint32_t number = (uint32_t)r->operation_count;
+  uint32_t stream, number = (uint32_t)r->operation_count;
   uint32_t name = rename_id(r, map, llmprof_cell(c[NAME], row));
   if (name == REPLAY_NONE ||
       !stream_number(r, llmprof_cell(c[PID], row),
                      (uint32_t)llmprof_cell(c[DEVICE], row),
-                     llmprof_cell(c[STREAM], row), stream) ||
+                     llmprof_cell(c[STREAM], row), &stream) ||
       !llmprof_grow(&r->operations, &r->operation_room, r->operation_count + 1,
                     sizeof *r->operations) ||
       !number_op(r->parts + r->part_count - 1, (size_t)llmprof_cell(c[OP], row),
@@ -373,7 +353,7 @@ static bool add_operation(llmprof_replay *r, const llmprof_replay_part *part,
       .start = llmprof_cell(c[START], row) + part->offset,
       .end = llmprof_cell(c[END], row) + part->offset,
       .call = call == LLMPROF_ABSENT ? REPLAY_NONE : owner[call],
-      .stream = *stream,
+      .stream = stream,
       .memory = memory_of(c, row),
       .name = name & REPLAY_NAMES,
       .kind = kind_of(kind) & 3,
@@ -402,7 +382,6 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
     return llmprof_fail_nomem(err);
   size_t rows = llmprof_frame_rows(part->operations);
   int64_t cells[CALL + 1][LLMPROF_BLOCK];
-  uint32_t stream = 0;
   bool ok = true;
   for (size_t row = 0; ok && row < rows; row++) {
     size_t i = row % LLMPROF_BLOCK;
@@ -419,7 +398,7 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
              (call == LLMPROF_ABSENT ? !is_taken(part, start)
                                      : owner[call] == REPLAY_NONE))
       continue;
-    else if (!add_operation(r, part, c, row, owner, &map, &stream))
+    else if (!add_operation(r, part, c, row, owner, &map))
       ok = llmprof_fail_nomem(err);
   }
   llmprof_free(map.ids);

@@ -3,6 +3,7 @@
 #ifndef LLMPROF_REPLAY_INTERNAL_H
 #define LLMPROF_REPLAY_INTERNAL_H
 
+#include "frame/intern.h"
 #include "llmprof/strings.h"
 #include "replay/replay.h"
 
@@ -79,8 +80,8 @@ typedef struct replay_stream {
 } replay_stream;
 
 typedef struct replay_thread {
-  uint32_t part;
   int64_t pid, tid;
+  uint32_t part;
   uint32_t first, count; /* its points */
 } replay_thread;
 
@@ -132,10 +133,10 @@ struct llmprof_replay {
   size_t point_count, point_room;
   replay_operation *operations;
   size_t operation_count, operation_room;
-  replay_stream *streams;
-  size_t stream_count, stream_room;
+  llmprof_intern known_streams, known_threads;
+  replay_stream *streams; /* as the next two, borrowed from these */
   replay_thread *threads;
-  size_t thread_count, thread_room;
+  size_t stream_count, thread_count;
   replay_range *ranges;
   size_t range_count, range_room;
   replay_part *parts;

@@ -165,10 +165,6 @@ bool llmprof_builder_place_stacks(llmprof_builder *builder);
 bool llmprof_attribute(llmprof_trace *trace, llmprof_error *err);
 bool llmprof_project(llmprof_trace *trace, llmprof_error *err);
 
-static inline int64_t llmprof_widen(uint32_t value) {
-  return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
-}
-
 /* In ns; absent when either time is, or when they are more than 292 years
  * apart, as only a broken file says. */
 static inline int64_t llmprof_between(int64_t start, int64_t end) {

@@ -384,6 +384,11 @@ static inline uint32_t llmprof_u32(int64_t value) {
   return value >= 0 && value < UINT32_MAX ? (uint32_t)value : LLMPROF_NONE;
 }
 
+/* The other way round: LLMPROF_ABSENT for LLMPROF_NONE. */
+static inline int64_t llmprof_widen(uint32_t value) {
+  return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
+}
+
 #ifdef __cplusplus
 }
 #endif
