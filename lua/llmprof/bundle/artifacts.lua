@@ -32,17 +32,14 @@ local check = errors.check
 local OTHERS = "where it is another user's, keep your runs elsewhere: run.root=DIR, for good in "
   .. "$XDG_CONFIG_HOME/llmprof/config.yaml"
 
--- A file or folder of the bundle could not be written.
-local function cannot_write(message, code)
-  errors.raise("failed", message, { hint = code == "denied" and OTHERS
+-- What writing a file or folder of the bundle gave; raises where it failed.
+local function written(given, message, code)
+  return given or errors.raise("failed", message, { hint = code == "denied" and OTHERS
     or "choose another folder with out=DIR, or free some space" })
 end
 
 
-local function mkdirs(path)
-  local made, message, code = fs.mkdirs(path)
-  if not made then cannot_write(message, code) end
-end
+local function mkdirs(path) written(fs.mkdirs(path)) end
 
 
 local function check_id(id)
@@ -123,7 +120,7 @@ local function fresh_folder(root, wanted, recipe_name)
     local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
     local made, message, code = fs.mkdir(root .. "/" .. id)
     if made then return id end
-    if not fs.stat(root .. "/" .. id) then cannot_write(message, code) end
+    if not fs.stat(root .. "/" .. id) then written(made, message, code) end
   end
   errors.raise("failed", root .. ": no free run id")
 end
@@ -319,17 +316,13 @@ function Run:absolute(name) return check(fs.realpath(self.dir)) .. "/" .. name e
 -- Files are written one after the other and waited for together, by Run:settle, unless
 -- `write` is fs.write. It may be a function that takes other contents.
 function Run:write(name, contents, write)
-  local written, message, code = (write or fs.write_soon)(self:path(name), contents)
-  if not written then cannot_write(message, code) end
+  written((write or fs.write_soon)(self:path(name), contents))
   return name
 end
 
 
 -- Wait until all that was written is on the disk.
-function Run:settle()
-  local settled, message = fs.settle(self.dir)
-  if not settled then cannot_write(message) end
-end
+function Run:settle() written(fs.settle(self.dir)) end
 
 
 -- A file of the bundle that grows a line at a time, each as a whole: line(text), close().
@@ -337,21 +330,12 @@ end
 function Run:open_log(name)
   local path = self:path(name)
   fs.remove(path) -- a link is not followed
-  local file, message = io.open(path, "w")
-  if not file then cannot_write(message) end
-  local log = {}
-
-  function log.line(_, line)
-    local ok, why = file:write(line, "\n")
-    if not ok then cannot_write(("%s: %s"):format(path, why)) end
-  end
-
-  function log.close()
-    local ok, why = file:close()
-    if not ok then cannot_write(("%s: %s"):format(path, why)) end
-  end
-
-  return log
+  local file = written(io.open(path, "w"))
+  local function check_log(ok, why) written(ok, ("%s: %s"):format(path, why)) end
+  return {
+    line = function(_, line) check_log(file:write(line, "\n")) end,
+    close = function() check_log(file:close()) end,
+  }
 end
 
 
@@ -370,8 +354,7 @@ end
 -- Copy a file from outside into a folder of the bundle.
 function Run:take(from, name)
   mkdirs(self:path(name:match "^(.*)/"))
-  local copied, message, code = fs.copy_soon(from, self:path(name))
-  if not copied then cannot_write(message, code) end
+  written(fs.copy_soon(from, self:path(name)))
 end
 
 

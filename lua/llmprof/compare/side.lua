@@ -280,7 +280,7 @@ end
 -- The traces among the words, each once.
 local function traces_of(words)
   local list, seen = {}, {}
-  for _, piece in ipairs(lists.joined(table.unpack(lists.map(words, pieces_of)))) do
+  for _, piece in ipairs(lists.flat(words, pieces_of)) do
     if not piece:find "^baseline:" and files.is_file(piece) then
       lists.entry(list, seen, piece, piece)
     end

@@ -16,6 +16,7 @@
 -- A multiply-add is 2 FLOP. Only matrix products, convolutions and the two
 -- products of attention count; norms, activations, softmax and rotary positions
 -- are left out, as is usual for MFU.
+local lists = require "llmprof.tables.lists"
 local quantisation = require "llmprof.model.quantisation"
 local errors = require "llmprof.process.errors"
 
@@ -58,13 +59,7 @@ end
 
 
 function Cost:part(name)
-  local part = self.index[name]
-  if not part then
-    part = { name = name, flops = 0, weight_bytes = 0 }
-    self.index[name] = part
-    self.parts[#self.parts + 1] = part
-  end
-  return part
+  return lists.entry(self.parts, self.index, name, { name = name, flops = 0, weight_bytes = 0 })
 end
 
 

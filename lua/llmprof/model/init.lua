@@ -6,11 +6,6 @@
 --   local cost = model.prefill(arch, { tokens = 281, batch = 1 })
 --   print(cost.flops, cost.bytes)
 --
--- model.load(word) reads conf/model/*.yaml by name, or a file of that form,
--- model.from_config(path) a Hugging Face config.json,
--- model.from_table(table, where) the same as YAML gives it.
--- All raise errors that name the file and the key.
---
 -- A description (arch):
 --   name, variant    what it is called
 --   source           where it was read
@@ -112,7 +107,8 @@ local function found(word, contents, where)
 end
 
 
--- word: the name of a file in conf/model, or a path.
+-- word: the name of a file in conf/model, or a path. Errors name the file and the key, here and
+-- below.
 function model.load(word)
   local contents, where
   if word:find "^[%w_-]+$" then
@@ -124,6 +120,7 @@ function model.load(word)
 end
 
 
+-- The same of a Hugging Face config.json.
 function model.from_config(path)
   local contents, where = found(path, files.read_path(path))
   local config = errors.check_as("usage", json.decode(contents, { name = where }))
@@ -230,8 +227,6 @@ end
 
 -- ---- which description counts ----
 
--- Which description of the model counts, and what the run did with it.
---
 -- The description, the first that there is: model.config; model.arch when it
 -- was set for this run; what the workload says it ran (metrics.json, decoders
 -- only); the recorded capture's own; the recipe's model.arch; the config.json in the
@@ -359,16 +354,15 @@ end
 -- What the requests of a load had in the mean, as if metrics.json said it of each: {
 -- prompt_tokens, new_tokens }; nil where it names no requests.
 local function mean_request(metrics)
-  local number, prompt, new = 0, 0, 0
-  for _, entry in ipairs(metrics and metrics.repeats or {}) do
-    for _, request in ipairs(type(entry.requests) == "table" and entry.requests or {}) do
-      if whole(request.prompt_tokens) and whole(request.tokens) then
-        number = number + 1
-        prompt, new = prompt + request.prompt_tokens, new + request.tokens
-      end
-    end
-  end
+  local all = lists.flat(metrics and metrics.repeats or {}, function(entry)
+    return type(entry.requests) == "table" and entry.requests or nil
+  end)
+  local told = lists.filtered(all, function(request)
+    return whole(request.prompt_tokens) and whole(request.tokens)
+  end)
+  local number = #told
   if number == 0 then return nil end
+  local prompt, new = lists.sum(told, "prompt_tokens"), lists.sum(told, "tokens")
   return { prompt_tokens = (2 * prompt + number) // (2 * number),
     new_tokens = (2 * new + number) // (2 * number) }
 end

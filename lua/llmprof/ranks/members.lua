@@ -238,12 +238,9 @@ end
 -- Communicators of more ranks than are there, in words. parts: of llmprof.ranks.part.
 function members.missing_of_communicators(parts)
   local sizes, there, list = {}, {}, {}
-  for _, part in ipairs(parts) do
-    for _, own in ipairs(part.about.communicators or {}) do
-      there[own.id] = there[own.id] or 0
-      sizes[own.id] = own.size or sizes[own.id]
-      there[own.id] = there[own.id] + #own.ranks
-    end
+  for _, own in ipairs(lists.flat(parts, function(part) return part.about.communicators end)) do
+    sizes[own.id] = own.size or sizes[own.id]
+    there[own.id] = (there[own.id] or 0) + #own.ranks
   end
   for _, id in ipairs(sorted_keys(there)) do
     if there[id] > 0 and sizes[id] and there[id] < sizes[id] then

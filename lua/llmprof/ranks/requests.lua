@@ -162,13 +162,10 @@ local AGREES = 0.05
 
 -- All requests of the rounds that the workload counted.
 local function all_of(metrics)
-  local list = {}
-  for _, rep in ipairs(metrics.repeats or {}) do
-    for _, request in ipairs(type(rep.requests) == "table" and rep.requests or {}) do
-      if request.tpot_ms and request.ttft_ms then list[#list + 1] = request end
-    end
-  end
-  return list
+  local all = lists.flat(metrics.repeats or {}, function(rep)
+    return type(rep.requests) == "table" and rep.requests or nil
+  end)
+  return lists.filtered(all, function(request) return request.tpot_ms and request.ttft_ms end)
 end
 
 
@@ -187,18 +184,16 @@ end
 -- Times between the tokens of each request, as far as the workload kept them; else of a
 -- round's requests as their mean, and true.
 local function between_tokens(list, metrics)
-  local values = {}
-  for _, request in ipairs(list) do
-    for _, ms in ipairs(type(request.steps_ms) == "table" and request.steps_ms or {}) do
-      values[#values + 1] = ms * 1e6
-    end
-  end
-  if #values > 0 then return spread(values) end
-  for _, rep in ipairs(metrics.repeats or {}) do
+  local function ns(ms) return ms * 1e6 end
+  local own = lists.flat(list, function(request)
+    return type(request.steps_ms) == "table" and request.steps_ms or nil
+  end)
+  if #own > 0 then return spread(lists.map(own, ns)) end
+  local rounds = lists.flat(metrics.repeats or {}, function(rep)
     local decode = rep.stages and rep.stages.decode
-    for _, ms in ipairs(decode and decode.steps_ms or {}) do values[#values + 1] = ms * 1e6 end
-  end
-  return spread(values), #values > 0 or nil
+    return decode and decode.steps_ms
+  end)
+  return spread(lists.map(rounds, ns)), #rounds > 0 or nil
 end
 
 

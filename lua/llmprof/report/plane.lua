@@ -47,14 +47,12 @@ end
 
 -- A field of characters with axes of powers of ten.
 local function field_of(made, units)
-  local xs, ys = {}, {}
-  for _, points in ipairs { made.kernels, made.stages } do
-    for _, point in ipairs(points) do xs[#xs + 1], ys[#ys + 1] = point.x, point.y end
-  end
-  for _, unit in ipairs(units) do
-    ys[#ys + 1] = unit.rate
-    if made.roofs.dram then xs[#xs + 1] = unit.rate / made.roofs.dram end
-  end
+  local points, rates = lists.joined(made.kernels, made.stages), lists.map(units, "rate")
+  local ridges = lists.map(made.roofs.dram and rates or {}, function(rate)
+    return rate / made.roofs.dram
+  end)
+  local xs = lists.joined(lists.map(points, "x"), ridges)
+  local ys = lists.joined(lists.map(points, "y"), rates)
   local field = { cells = {}, taken = {} }
   field.left, field.right = decades(xs)
   field.bottom, field.top = decades(ys)
@@ -139,30 +137,22 @@ end
 
 
 local function draw_stages(field, stages)
-  local unnamed = {}
   for _, point in ipairs(stages) do
     local row, column = row_of(field, point.y), column_of(field, point.x)
     put(field, row, column, "◆")
     field.taken[row][column] = true
   end
-  for _, point in ipairs(stages) do
-    local named = name_stage(field, row_of(field, point.y), column_of(field, point.x), point.stage)
-    if not named then unnamed[#unnamed + 1] = point.stage end
-  end
-  return unnamed
+  return lists.map(lists.filtered(stages, function(point)
+    return not name_stage(field, row_of(field, point.y), column_of(field, point.x), point.stage)
+  end), "stage")
 end
 
 
 -- Those with the most time come first; which ones are not seen.
 local function draw_kernels(field, kernels)
-  local hidden = {}
-  for _, point in ipairs(kernels) do
-    local id = tostring(point.id)
-    if not write(field, row_of(field, point.y), column_of(field, point.x), id) then
-      hidden[#hidden + 1] = id
-    end
-  end
-  return hidden
+  return lists.map(lists.filtered(kernels, function(point)
+    return not write(field, row_of(field, point.y), column_of(field, point.x), tostring(point.id))
+  end), "id")
 end
 
 

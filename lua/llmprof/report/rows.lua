@@ -302,10 +302,9 @@ end
 function rows.categories(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
-    for _, row in ipairs(stage.categories or {}) do
-      list[#list + 1] = setmetatable({ stage = stage_label(stage), raw = { stage = stage.name } },
-        { __index = row })
-    end
+    lists.add(list, rows.with(stage.categories or {}, function()
+      return { stage = stage_label(stage), raw = { stage = stage.name } }
+    end))
   end
   return list
 end
@@ -566,11 +565,9 @@ end
 local function labels_of_operators(results, list)
   local read, others = {}, {}
   for _, kernel in ipairs(results.kernels or {}) do read[kernel.name] = rows.label(kernel) end
-  for _, operator in ipairs(list) do
-    for _, kernel in ipairs(operator.kernels or {}) do
-      if read[kernel.name] == nil then
-        read[kernel.name], others[#others + 1] = false, kernel.name
-      end
+  for _, kernel in ipairs(lists.flat(list, "kernels")) do
+    if read[kernel.name] == nil then
+      read[kernel.name], others[#others + 1] = false, kernel.name
     end
   end
   for name, label in pairs(labels.unique(others)) do read[name] = label end
@@ -618,15 +615,13 @@ end
 -- What was selected of each stage, and how much of its kernels' time the counters
 -- that came of it cover.
 function rows.selection(results)
-  local list, covered = {}, {}
-  local counters = results.counters or {}
+  local covered, counters = {}, results.counters or {}
   for _, stage in ipairs(counters.stages or {}) do covered[stage.name] = stage.coverage end
   covered.all = covered.all or counters.coverage
-  for i, group in ipairs(results.selection and results.selection.groups or {}) do
-    list[i] = { name = group.name, selected = #group.kernels, of = group.of,
+  return lists.map(results.selection and results.selection.groups or {}, function(group)
+    return { name = group.name, selected = #group.kernels, of = group.of,
       coverage = covered[group.name] }
-  end
-  return list
+  end)
 end
 
 

@@ -31,6 +31,10 @@ function lists.map(list, key)
 end
 
 
+-- The entries of the lists that a field of each entry is, or a function gives, as a new list.
+function lists.flat(list, key) return lists.joined(table.unpack(lists.map(list, key))) end
+
+
 -- The entries that are wanted, by a field or a function of one, as a new list.
 function lists.filtered(list, wanted)
   local get = type(wanted) == "string" and field(wanted) or wanted

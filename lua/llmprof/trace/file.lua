@@ -2,6 +2,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local trace = require "llmprof.trace"
 local limits = require "llmprof.process.limits"
@@ -56,18 +57,13 @@ end
 -- before it starts, and no sum or difference of times leaves 64 bits: what comes
 -- after this asks no more.
 
--- Columns that every event of a frame has; where one lacks it, the file is damaged.
-local needed = {
-  { "gpu", { "duration", "start" } }, { "api", { "duration", "start" } },
-  { "ranges", { "duration", "start" } },
-}
-
 -- Columns of kernels that are all there or all absent: graphs of other makers' GPUs are
 -- recorded without.
 local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" }
 
--- Frames with times. Starts and durations are no further from 0 than this, in ns (36 years):
--- differences and sums of two fit into 64 bits. Blocks of columns tell it without their values.
+-- Frames whose events all have a start and a duration; where one lacks it, the file is damaged.
+-- These are no further from 0 than this, in ns (36 years): differences and sums of two fit into 64
+-- bits. Blocks of columns tell it without their values.
 local TIMED = { "gpu", "api", "ranges" }
 local FAR = 1 << 60
 
@@ -90,10 +86,10 @@ end
 
 
 local function check_columns(opened)
-  for _, of in ipairs(needed) do
-    local frame = check(opened:frame(of[1]))
-    for _, column in ipairs(of[2]) do
-      refuse(opened, frame, of[1], { { column, "==", false } }, "have no usable " .. column)
+  for _, name in ipairs(TIMED) do
+    local frame = check(opened:frame(name))
+    for _, column in ipairs { "duration", "start" } do
+      refuse(opened, frame, name, { { column, "==", false } }, "have no usable " .. column)
     end
   end
   local kernels = check(opened:frame "kernels")
@@ -127,16 +123,12 @@ local tables_of = { { "gpu", "GPU operations", "kernels", "copies", "sets", "gra
 -- Events without a start or an end, which are left out: of each frame with some { name, count,
 -- of (that are and are not left out), noun }.
 local function timeless(opened)
-  local left, list = opened:timeless(), {}
-  for _, of in ipairs(tables_of) do
-    local count = 0
-    for i = 3, #of do count = count + left[of[i]] end
-    if count > 0 then
-      list[#list + 1] = { name = of[1], noun = of[2], count = count,
-        of = count + #check(opened:frame(of[1])) }
-    end
-  end
-  return list
+  local left = opened:timeless()
+  return lists.map(tables_of, function(of)
+    local count = lists.sum(table.move(of, 3, #of, 1, {}), function(name) return left[name] end)
+    return count > 0 and { name = of[1], noun = of[2], count = count,
+      of = count + #check(opened:frame(of[1])) } or nil
+  end)
 end
 
 
@@ -276,13 +268,11 @@ end
 -- The files that are kept: { path, bytes }, one of each trace.
 function trace_file.cached()
   local folder = trace_file.cache_folder()
-  local list = {}
-  for _, name in ipairs(folder and fs.list(folder) or {}) do
+  return lists.map(folder and fs.list(folder) or {}, function(name)
     local path = folder .. "/" .. name
     local info = name:find "^%x+%.%l+$" and fs.lstat(path)
-    if info and info.type == "file" then list[#list + 1] = { path = path, bytes = info.size } end
-  end
-  return list
+    return info and info.type == "file" and { path = path, bytes = info.size } or nil
+  end)
 end
 
 

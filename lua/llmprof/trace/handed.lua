@@ -159,10 +159,8 @@ end
 -- A file of a folder that no reader claims is none of ours, but for one that ends like a
 -- trace that is.
 function Handed:add_all(folder, names)
-  local unclaimed, endings = {}, {}
+  local unclaimed, endings, there = {}, {}, lists.set(names)
   local function ending(name) return name:match "%.[^.]*$" or "" end
-  local there = {}
-  for _, name in ipairs(names) do there[name] = true end
   for _, name in ipairs(names) do
     local path = folder .. "/" .. name
     local is_exported = there[name:gsub("%.nsys%-rep$", ".sqlite")] and name:find "%.nsys%-rep$"
@@ -214,14 +212,12 @@ function Handed:add_beside(path)
   local stem = stem_of(name)
   for _, other in ipairs(folders.list(folder)) do
     local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
-    if not folders.is_file(folder .. other) or self.seen[folder .. other] then
-      goto continue
-    elseif DOCUMENTS[other] or is_like then
+    local is_new = folders.is_file(folder .. other) and not self.seen[folder .. other]
+    if is_new and (DOCUMENTS[other] or is_like) then
       self:add(folder .. other)
-    elseif is_text(other) then
+    elseif is_new and is_text(other) then
       self:add_text(folder .. other)
     end
-    ::continue::
   end
 end
 
@@ -247,10 +243,9 @@ end
 -- Of results of load generators the one that is there, those in JSON before what was printed: of
 -- several nobody knows which belongs to the trace.
 function Handed:choose_load()
-  local results, tables = {}, {}
-  for _, path in ipairs(self.loads) do
-    table.insert(path:find "%.jsonl?$" and results or tables, path)
-  end
+  local results, tables = lists.parted(self.loads, function(path)
+    return path:find "%.jsonl?$"
+  end)
   local list = #results > 0 and results or tables
   if #list == 1 and not self.files[layout.workload.metrics] then self.load = list[1] end
   for _, path in ipairs(self.loads) do

@@ -1,5 +1,6 @@
 -- Names of NVTX ranges as NVIDIA's tools take them. Here a range is "text", or
 -- "domain:text" in a domain that has a name, as the tools' own reports write it.
+local lists = require "llmprof.tables.lists"
 
 local range_name = {}
 
@@ -106,13 +107,11 @@ end
 
 -- Of a frame of ranges: each different tag that names something once, { tag, read }, by tag.
 function range_name.tags_by_kind(ranges)
-  local list = {}
-  for _, group in ipairs(ranges:group { by = { "tag" } }) do
+  local list = lists.map(ranges:group { by = { "tag" } }, function(group)
     local read = group.tag and range_name.read_text(group.tag)
-    if read then list[#list + 1] = { tag = group.tag, read = read } end
-  end
-  table.sort(list, function(a, b) return a.tag < b.tag end)
-  return list
+    return read and { tag = group.tag, read = read } or nil
+  end)
+  return lists.sort(list, "tag")
 end
 
 

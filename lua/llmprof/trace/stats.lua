@@ -7,6 +7,7 @@
 -- deviation, median of an even count between the middle two).
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
+local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 
 local stats = {}
@@ -38,10 +39,7 @@ local function time_columns(instances)
 end
 
 
-local function with(columns, ...)
-  for _, column in ipairs { ... } do columns[#columns + 1] = column end
-  return columns
-end
+local function with(columns, ...) return lists.add(columns, { ... }) end
 
 
 -- Mean .. standard deviation of one of cuda_kern_exec_sum's four times.
@@ -79,11 +77,9 @@ end
 -- Groups by these columns as a frame, with statistics of others, { column, prefix, always },
 -- and more columns, as group takes them.
 local function grouped(rows, by, sums, more)
-  local columns = table.move(more or {}, 1, #(more or {}), 1, {})
-  for _, sum in ipairs(sums) do
-    local list = { statistics_of(sum[2], sum[1]) }
-    table.move(list, 1, #list, #columns + 1, columns)
-  end
+  local columns = lists.joined(more or {}, lists.flat(sums, function(sum)
+    return { statistics_of(sum[2], sum[1]) }
+  end))
   local groups = check(rows:group { by = by, columns = columns })
   for _, sum in ipairs(sums) do add_deviation(groups, sum[2], sum.always) end
   return groups
@@ -352,8 +348,7 @@ local function lacking(trace, needs)
       any = any or has
     end
     if not any then
-      local texts = {}
-      for _, name in ipairs(names) do texts[#texts + 1] = described[name] end
+      local texts = lists.map(names, function(name) return described[name] end)
       return "the export has no " .. table.concat(texts, ", no ")
     end
   end
@@ -364,12 +359,10 @@ end
 local function rows_of(trace, report, result, options)
   result.reason = lacking(trace, report.needs)
   if result.reason then
-    local list = {}
-    for i, column in ipairs(report.columns) do
-      list[i] = { name = column.key, values = {}, type = column.type == "text" and "string"
+    return frames.new(0, lists.map(report.columns, function(column)
+      return { name = column.key, values = {}, type = column.type == "text" and "string"
         or column.digits and "number" or "integer" }
-    end
-    return frames.new(0, list)
+    end))
   end
   local groups, order_keys = report.rows(trace, options)
   local sorted = check(groups:sort(order_keys))

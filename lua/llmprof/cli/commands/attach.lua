@@ -222,20 +222,14 @@ local function launch_lines(folder)
   local trace = trace_file.open(so_far)
   local times = errors.check(errors.check(trace:frame "kernels"):group {
     by = { "mangled_name" }, columns = { { "time", "sum", "duration" } } })
-  local list = {}
-  local spent = times:values "time"
-  for i, name in ipairs(times:values "mangled_name") do
-    if name then list[#list + 1] = { name = name, time = spent[i] } end
-  end
+  local largest = errors.check(times:where({ { "mangled_name", "~=", false } }):sort({
+    { "time", true }, { "mangled_name" } }, KERNELS))
+  local launches = lists.map(largest:values "mangled_name", function(name)
+    return collector.plan_line("launch", ("%s|*|*|*|*|0-%d"):format(name, LAUNCHES - 1))
+  end)
   trace:close()
-  table.sort(list, lists.by("-time", "name"))
-  local lines = { collector.plan_line("units", "counters"),
-    collector.plan_line("graph", "*|*|0-2") }
-  for i = 1, math.min(#list, KERNELS) do
-    lines[#lines + 1] = collector.plan_line("launch",
-      ("%s|*|*|*|*|0-%d"):format(list[i].name, LAUNCHES - 1))
-  end
-  return table.concat(lines)
+  return table.concat(lists.joined({ collector.plan_line("units", "counters"),
+    collector.plan_line("graph", "*|*|0-2") }, launches))
 end
 
 

@@ -160,7 +160,7 @@ function session.has(name) return is_global[name] == true end
 
 local function open_files(paths)
   local source = require "llmprof.query.session.source"
-  return lists.joined(table.unpack(lists.map(paths, source.all)))
+  return lists.flat(paths, source.all)
 end
 
 

@@ -79,10 +79,9 @@ end
 -- A folder of traces: one source for each, the first with what lies beside them.
 local function from_traces(folder)
   local there = handed.look({ folder }, nsys.exported)
-  local list = {}
-  for i, path in ipairs(there.traces) do
-    list[i] = setmetatable({ path = path, trace_path = path }, Source)
-  end
+  local list = lists.map(there.traces, function(path)
+    return setmetatable({ path = path, trace_path = path }, Source)
+  end)
   list[1].counters_path = there.files[layout.counters]
   list[1].operators_path = there.files[layout.workload.operators]
   list[1].stacks_path = there.stacks[1]
@@ -213,11 +212,10 @@ local function describe(self, made)
   for _, kernel in ipairs(self.results and self.results.kernels or {}) do
     label[kernel.name] = kernel.label
   end
-  local categories_of, labels_found = {}, {}
-  for i, name in ipairs(given) do
-    categories_of[i] = name and classify(name) or false
-    labels_found[i] = name and (label[name] or (labels.of(name))) or false
-  end
+  local categories_of = lists.map(given, function(name) return name and classify(name) end)
+  local labels_found = lists.map(given, function(name)
+    return name and (label[name] or (labels.of(name)))
+  end)
   return check(made:extend({ "name" }, #names, {
     { name = "category", type = "string", values = categories_of },
     { name = "label", type = "string", values = labels_found } }))

@@ -118,14 +118,10 @@ end
 
 
 local function points(results, list, name_of)
-  local made = {}
-  for _, given in ipairs(list) do
+  return json.list(lists.first(lists.map(list, function(given)
     local kernel = given.kernel and results.kernels[given.kernel]
-    local shown = #made < POINTS and point(name_of(given), given,
-      kernel and kernel.category)
-    if shown then made[#made + 1] = shown end
-  end
-  return json.list(made)
+    return point(name_of(given), given, kernel and kernel.category)
+  end), POINTS))
 end
 
 
@@ -139,10 +135,9 @@ function charts.roofline(results)
     local roof = roofs[key]
     shown[key] = roof and (roof.at_held_clock_per_s or roof.per_s) / 1e12
   end
-  shown.tensors = roofs.tensors and json.list {} or nil
-  for i, ceiling in ipairs(roofs.tensors or {}) do
-    shown.tensors[i] = { format = ceiling.format, rate = ceiling.per_s / 1e12 }
-  end
+  shown.tensors = roofs.tensors and json.list(lists.map(roofs.tensors, function(ceiling)
+    return { format = ceiling.format, rate = ceiling.per_s / 1e12 }
+  end))
   local made = { kernels = points(results, given.kernels, function(one)
       return rows.label(results.kernels[one.kernel])
     end),
@@ -263,11 +258,8 @@ end
 
 function charts.flame(block)
   if #block.tree == 0 then return "" end
-  local out, deepest, at = {}, 0, placed(block.tree)
-  for i, frame in ipairs(block.tree) do
-    deepest = math.max(deepest, frame.depth)
-    out[i] = element(frame, at[i], block, i == 1)
-  end
+  local out, at, _, deepest = {}, placed(block.tree), lists.largest(block.tree, "depth")
+  for i, frame in ipairs(block.tree) do out[i] = element(frame, at[i], block, i == 1) end
   return ('<figure class="flame" id="flame-%s"><div class="stacks"><svg width="100%%" height="%d" '
     .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. %s.'
     .. "</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
@@ -337,13 +329,8 @@ end
 
 -- The first repeat that is used.
 local function first_used(results)
-  local first
-  for _, stage in ipairs(results.stages) do
-    for _, instance in ipairs(stage.instances) do
-      if instance.used then first = math.min(first or instance.rep, instance.rep) end
-    end
-  end
-  return first
+  local used = lists.filtered(lists.flat(results.stages, "instances"), "used")
+  return lists.sort(lists.map(used, "rep"))[1]
 end
 
 

@@ -3,6 +3,7 @@
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
 local resources = require "llmprof.resources"
@@ -25,11 +26,10 @@ local function asset(name) return assert(files.own(FOLDER .. name)) end
 
 -- The script of a folder: its modules, which modules.js starts.
 local function script_of(name)
-  local modules = {}
-  for i, module in ipairs(files.own_names(FOLDER .. name, ".js")) do
-    modules[i] = ('"./%s": (module, require) => {\n%s},\n'):format(module,
+  local modules = lists.map(files.own_names(FOLDER .. name, ".js"), function(module)
+    return ('"./%s": (module, require) => {\n%s},\n'):format(module,
       asset(("%s/%s.js"):format(name, module)))
-  end
+  end)
   return ("startModules({\n%s});\n"):format(table.concat(modules))
 end
 
@@ -49,29 +49,17 @@ function document.source_of(content)
 end
 
 
--- Does content end the element that it is in, whatever the case?
-local function ends(tag, content)
-  local at = content:find("</", 1, true)
-  while at do
-    if content:sub(at + 2, at + 1 + #tag):lower() == tag then return true end
-    at = content:find("</", at + 2, true)
-  end
-  return false
-end
-
-
 -- Content of an element that ends at its own closing tag only.
 local function enclosed(tag, content)
   if content:find("\r", 1, true) then content = content:gsub("\r\n?", "\n") end
-  assert(not ends(tag, content) and not content:find("<!--", 1, true),
-    "an asset of the page would end its own element")
+  local is_ended = content:lower():find("</" .. tag, 1, true) or content:find("<!--", 1, true)
+  assert(not is_ended, "an asset of the page would end its own element")
   return content
 end
 
 
 local function policy(style, scripts)
-  local sources = {}
-  for i, script in ipairs(scripts) do sources[i] = document.source_of(script) end
+  local sources = lists.map(scripts, document.source_of)
   return ("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'")
     :format(table.concat(sources, " "), document.source_of(style))
 end
@@ -100,15 +88,10 @@ local HEAD = [[
 
 -- What the page runs, in that order.
 local function scripts_of(given)
-  local scripts = { asset "modules.js", document.chart_js() }
-  if scripts[2] then scripts[3] = script_of "charts" end
-  scripts[#scripts + 1] = script_of "page"
-  if given.flames then scripts[#scripts + 1] = script_of "flame" end
-  if given.events then
-    scripts[#scripts + 1] = document.d3()
-    scripts[#scripts + 1] = script_of "timeline"
-  end
-  return scripts
+  local chart_js = document.chart_js()
+  return lists.joined({ asset "modules.js" }, chart_js and { chart_js, script_of "charts" } or {},
+    { script_of "page" }, given.flames and { script_of "flame" } or {},
+    given.events and { document.d3(), script_of "timeline" } or {})
 end
 
 
@@ -117,15 +100,14 @@ end
 -- flames: are there flame graphs.
 function document.render(given)
   local style = enclosed("style", asset "page.css" .. widths())
-  local scripts = scripts_of(given)
-  for i, script in ipairs(scripts) do scripts[i] = enclosed("script", script) end
+  local scripts = lists.map(scripts_of(given), function(script)
+    return enclosed("script", script)
+  end)
   local out = { HEAD:format(text.html(policy(style, scripts)), text.html(given.generator),
       text.html(given.title)),
     "<style>", style, "</style>\n</head>\n<body>\n", given.body,
     '\n<script type="application/json" id="data">', document.json(given.data), "</script>\n" }
-  local function add(...)
-    for _, piece in ipairs { ... } do out[#out + 1] = piece end
-  end
+  local function add(...) lists.add(out, { ... }) end
   for i, events in ipairs(given.events or {}) do
     add(('<script type="application/octet-stream" id="events%s-data">'):format(i > 1 and i or ""),
       digest.base64(events), "</script>\n")

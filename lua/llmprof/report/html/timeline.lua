@@ -20,14 +20,11 @@ end
 
 -- First start and last end of all that is drawn; nil without any.
 local function extent(results)
-  local first, last
-  for _, stage in ipairs(results.stages) do
-    for _, instance in ipairs(drawn(stage)) do
-      first = math.min(first or instance.start_ns, instance.start_ns)
-      local stop = instance.start_ns + instance.wall_ns
-      last = math.max(last or stop, stop)
-    end
-  end
+  local instances = lists.flat(results.stages, drawn)
+  local first = lists.sort(lists.map(instances, "start_ns"))[1]
+  local _, last = lists.largest(instances, function(instance)
+    return instance.start_ns + instance.wall_ns
+  end)
   if not first or last <= first then return nil end
   return first, last
 end

@@ -25,13 +25,11 @@ local MOST, ON_PAPER = 500, 40
 -- A text or its runs; a line's end is one.
 local function inline(given)
   if type(given) == "string" then return (escape(given):gsub("\n", "<br>")) end
-  local out = {}
-  for i, run in ipairs(given) do
-    out[i] = type(run) == "string" and inline(run)
+  return table.concat(lists.map(given, function(run)
+    return type(run) == "string" and inline(run)
       or run.strong and ("<b>%s</b>"):format(escape(run.strong))
       or ("<code>%s</code>"):format(escape(run.code))
-  end
-  return table.concat(out)
+  end))
 end
 
 
@@ -123,13 +121,10 @@ end
 -- Links to the rows of its kernels, as far as the page has them: an id is the
 -- kernel's place in the list.
 local function kernel_links(move)
-  local links = {}
-  for _, kernel in ipairs(move.kernels) do
-    if kernel.id <= MOST then
-      links[#links + 1] = ('<a href="#kernel-%d" title="%s">%d</a>'):format(kernel.id,
-        escape(text.truncate(kernel.name, 200)), kernel.id)
-    end
-  end
+  local links = lists.map(move.kernels, function(kernel)
+    return kernel.id <= MOST and ('<a href="#kernel-%d" title="%s">%d</a>'):format(kernel.id,
+      escape(text.truncate(kernel.name, 200)), kernel.id) or nil
+  end)
   if #links == 0 then return "" end
   return ('<p class="rows">Kernels %s</p>\n'):format(table.concat(links, " "))
 end

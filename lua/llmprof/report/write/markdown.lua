@@ -20,12 +20,10 @@ end
 -- A text or its runs, escaped.
 local function inline(text)
   if type(text) == "string" then return escape(text) end
-  local out = {}
-  for i, run in ipairs(text) do
-    out[i] = type(run) == "string" and part(run) or run.strong and ("**%s**"):format(
+  return table.concat(lists.map(text, function(run)
+    return type(run) == "string" and part(run) or run.strong and ("**%s**"):format(
       escape(run.strong)) or markdown.code(run.code)
-  end
-  return table.concat(out)
+  end))
 end
 
 
@@ -47,15 +45,13 @@ end
 
 
 local function in_full(number, move)
-  local lines = { ("### %d. %s\n"):format(number, escape(move.title)) }
-  for _, item in ipairs(move.evidence) do
-    lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
-  end
-  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(move.order and (" (%s)"):format(move.order) or "",
-    escape(move.try))
-  lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(escape(move.gain),
+  local evidence = lists.map(move.evidence, function(item)
+    return ("- %s (%s)"):format(escape(item.text), escape(item.source))
+  end)
+  return ("### %d. %s\n\n%s\n\nTry%s: %s.\n\nGain: %s. Confidence: %s. Rule: %s.\n"):format(
+    number, escape(move.title), table.concat(evidence, "\n"),
+    move.order and (" (%s)"):format(move.order) or "", escape(move.try), escape(move.gain),
     move.confidence, markdown.code(move.rule))
-  return table.concat(lines, "\n")
 end
 
 
@@ -91,12 +87,11 @@ function kinds.tiles() return "" end
 
 
 function kinds.multiples(block)
-  local lines = { escape(block.label) .. ".\n" }
-  for _, made in ipairs(block.panels) do
-    lines[#lines + 1] = ("- %s: %s (%s)"):format(escape(made.title),
+  local lines = lists.map(block.panels, function(made)
+    return ("- %s: %s (%s)\n"):format(escape(made.title),
       markdown.code(pictures.line(block, made)), escape(pictures.extent(block, made)))
-  end
-  return table.concat(lines, "\n") .. "\n"
+  end)
+  return ("%s.\n\n%s"):format(escape(block.label), table.concat(lines))
 end
 
 
