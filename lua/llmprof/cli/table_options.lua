@@ -71,7 +71,6 @@ function table_options.save(given, path, columns, frame, options)
 end
 
 
--- The first N rows.
 function table_options.first(rows, given) return lists.first(rows, given.rows) end
 
 

@@ -121,26 +121,20 @@ local latencies = { { "TTFT", "ttft" }, { "TPOT", "tpot" }, { "throughput", "tok
   { "cost", "cost" }, { "energy", "energy" } }
 
 local function time_rows(stages, before, after)
-  local rows = {}
-  for _, stage in ipairs(stages) do
+  local rows = lists.map(stages, function(stage)
     local row = time_row(label_of(stage), metrics.parse(stage.name .. ".ms"), before, after)
-    if row then
-      row.top = stage.parent == nil
-      rows[#rows + 1] = row
-    end
-  end
+    if row then row.top = stage.parent == nil end
+    return row
+  end)
   add_shares_of_change(rows)
-  for _, entry in ipairs(latencies) do
-    rows[#rows + 1] = time_row(entry[1], metrics.parse(entry[2]), before, after)
-  end
-  rows[#rows + 1] = slope_row(before, after)
-  return rows
+  return lists.joined(rows, lists.map(latencies, function(entry)
+    return time_row(entry[1], metrics.parse(entry[2]), before, after)
+  end), { slope_row(before, after) })
 end
 
 
 -- ---- what the stages do ----
 
--- The stage of that name of each run of a side.
 local function in_runs(side, name)
   return lists.map(side.runs, function(run) return metrics.stage(run, name) end)
 end
@@ -171,15 +165,14 @@ end
 
 
 local function work_rows(stages, before, after)
-  local rows = {}
-  for i, stage in ipairs(stages) do
+  local rows = lists.map(stages, function(stage)
     local row = { label = label_of(stage) }
     for _, field in ipairs { "kernels", "launches", "copies", "gpu_busy_ns", "gpu_idle_ns" } do
       row[field .. "_before"] = work_of(before, stage.name, field)
       row[field .. "_after"] = work_of(after, stage.name, field)
     end
-    rows[i] = row
-  end
+    return row
+  end)
   add_busy_verdicts(rows, stages, before, after)
   return rows
 end
@@ -224,29 +217,22 @@ end
 
 
 local function piece_rows(stage, before, after)
-  local known, rows = both_known(stage), {}
+  local known = both_known(stage)
   local old, new = pieces_of(before, stage.name, known), pieces_of(after, stage.name, known)
-  local function add(what)
-    rows[#rows + 1] = { stage = stage.name, what = what, before_ns = old[what],
-      after_ns = new[what], difference_ns = (new[what] or 0) - (old[what] or 0) }
-  end
-  for what in pairs(old) do add(what) end
-  for what in pairs(new) do
-    if not old[what] then add(what) end
-  end
+  local rows = lists.map(keys.sorted(keys.merged(old, new)), function(what)
+    return { stage = stage.name, what = what, before_ns = old[what], after_ns = new[what],
+      difference_ns = (new[what] or 0) - (old[what] or 0) }
+  end)
   return verdict.by_change(rows, "what")
 end
 
 
 -- Stages without a parent that both sides have.
 local function where_rows(stages, before, after)
-  local rows = {}
-  for _, stage in ipairs(stages) do
-    if stage.before and stage.after and not stage.parent then
-      lists.add(rows, piece_rows(stage, before, after))
-    end
-  end
-  return rows
+  return lists.flat(stages, function(stage)
+    return stage.before and stage.after and not stage.parent and piece_rows(stage, before, after)
+      or nil
+  end)
 end
 
 
@@ -278,16 +264,15 @@ end
 
 -- Rows of both lists, make(old, new) each; matched: by key of an old one the new one.
 local function paired(old, new, matched, make)
-  local taken, rows = {}, {}
-  for i, one in ipairs(old) do
+  local taken = {}
+  local rows = lists.map(old, function(one)
     local same = matched[one.key]
     if same then taken[same.key] = true end
-    rows[i] = make(one, same)
-  end
-  for _, one in ipairs(new) do
-    if not taken[one.key] then rows[#rows + 1] = make(nil, one) end
-  end
-  return rows
+    return make(one, same)
+  end)
+  return lists.add(rows, lists.map(new, function(one)
+    return not taken[one.key] and make(nil, one) or nil
+  end))
 end
 
 

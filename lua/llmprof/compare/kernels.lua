@@ -273,21 +273,13 @@ end
 local function matched_rows(old, new, old_by_key, new_by_key, around)
   local gone, fresh = without(old, new_by_key), without(new, old_by_key)
   local renamed, taken = match_renamed(gone, fresh, around(gone, fresh))
-  local rows = {}
-  for _, entry in ipairs(old) do
+  local rows = lists.map(old, function(entry)
     local match, same = renamed[entry.key], new_by_key[entry.key]
-    if same then
-      rows[#rows + 1] = row_of("same", entry, same)
-    elseif match then
-      rows[#rows + 1] = row_of("renamed", entry, match)
-    else
-      rows[#rows + 1] = row_of("gone", entry)
-    end
-  end
-  for _, entry in ipairs(fresh) do
-    if not taken[entry.key] then rows[#rows + 1] = row_of("new", nil, entry) end
-  end
-  return rows
+    return row_of(same and "same" or match and "renamed" or "gone", entry, same or match)
+  end)
+  return lists.add(rows, lists.map(fresh, function(entry)
+    return not taken[entry.key] and row_of("new", nil, entry) or nil
+  end))
 end
 
 

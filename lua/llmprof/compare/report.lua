@@ -332,30 +332,24 @@ end
 -- ---- for programs ----
 
 local function objects(section, rows)
-  local list = json.list {}
   local names = lists.joined(lists.map(columns["compare_" .. section[1]], "key"),
     section.more or {})
-  for i, row in ipairs(rows) do
+  return json.list(lists.map(rows, function(row)
     local object = {}
     for _, key in ipairs(names) do object[key] = row[key] == nil and json.null or row[key] end
-    list[i] = json.ordered(object, names)
-  end
-  return list
+    return json.ordered(object, names)
+  end))
 end
 
 
 -- Every row of every table, unrounded, in the units of the keys.
 function report.object(made)
-  local object, names = { notes = json.list(made.notes) }, {}
-  for _, section in ipairs(sections) do
-    local rows = section.rows(made)
-    if rows then
-      names[#names + 1] = section[1]
-      object[section[1]] = objects(section, rows)
-    end
-  end
-  names[#names + 1] = "notes"
-  return json.ordered(object, names)
+  local object = { notes = json.list(made.notes) }
+  local shown = lists.filtered(sections, function(section) return section.rows(made) end)
+  for _, section in ipairs(shown) do object[section[1]] = objects(section, section.rows(made)) end
+  return json.ordered(object, lists.joined(lists.map(shown, function(section)
+    return section[1]
+  end), { "notes" }))
 end
 
 

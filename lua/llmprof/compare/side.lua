@@ -308,7 +308,6 @@ function side.events(one)
 end
 
 
--- The run in a folder.
 function side.run_in(folder, root) return run_in(folder, folder:match "[^/]+$", nil, root) end
 
 

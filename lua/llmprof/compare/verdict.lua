@@ -123,7 +123,6 @@ local function means_of(groups)
 end
 
 
--- The mean of the groups' means.
 function verdict.mean(groups) return statistics.sum(means_of(groups)) / #groups end
 
 

@@ -177,12 +177,11 @@ local list = {
       items = { type = "string", pattern = "^[%w_.]+=" }, description = "KEY=VALUE" },
       seconds = whole("End it after so long (1800)", 1) }, { "recipe" }),
     call = function(given, server, run)
-      local words = { "run", "-q", tools.check_word(given.recipe, "recipe") }
-      for _, setting in ipairs(given.settings or {}) do
-        words[#words + 1] = tools.check_word(setting, "settings")
-      end
-      if server.root then words[#words + 1] = "run.root=" .. server.root end
-      run(words, given.seconds or 1800)
+      local settings = lists.map(given.settings or {}, function(setting)
+        return tools.check_word(setting, "settings")
+      end)
+      run(lists.joined({ "run", "-q", tools.check_word(given.recipe, "recipe") }, settings,
+        server.root and { "run.root=" .. server.root } or {}), given.seconds or 1800)
       return run(asking(server, "digest", "latest"))
     end },
 }
@@ -243,17 +242,15 @@ local function entry(uri, name) return { uri = uri, name = name, mimeType = "tex
 function tools.list_resources(root)
   local made, runs = {}, artifacts.list(root)
   for i = #runs, math.max(1, #runs - NEWEST + 1), -1 do
-    for _, file in ipairs(REPORTS) do
-      if fs.stat(runs[i].dir .. "/" .. file) then
-        made[#made + 1] = entry(RUNS .. runs[i].id .. "/" .. file, runs[i].id .. ": " .. file)
-      end
-    end
+    lists.add(made, lists.map(REPORTS, function(file)
+      return fs.stat(runs[i].dir .. "/" .. file)
+        and entry(RUNS .. runs[i].id .. "/" .. file, runs[i].id .. ": " .. file)
+    end))
   end
-  for _, topic in ipairs(reference.topics()) do
+  return json.list(lists.add(made, lists.map(reference.topics(), function(topic)
     local name = topic.path and topic.path:match "[^/]+$" or topic.name
-    made[#made + 1] = entry(DOCS .. name, "manual: " .. name)
-  end
-  return json.list(made)
+    return entry(DOCS .. name, "manual: " .. name)
+  end)))
 end
 
 

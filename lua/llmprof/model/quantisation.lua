@@ -173,7 +173,6 @@ function quantisation.name(given, where)
 end
 
 
--- Is it one that weights are quantised to?
 function quantisation.is_quantised(name) return BYTES[name] <= 1 end
 
 

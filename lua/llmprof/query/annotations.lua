@@ -135,15 +135,14 @@ end
 
 
 local function class_fields(definition)
-  local required, fields = lists.set(definition.required or {}), {}
-  for i, name in ipairs(sorted_keys(definition.properties)) do
+  local required = lists.set(definition.required or {})
+  return lists.map(sorted_keys(definition.properties), function(name)
     local rule = definition.properties[name]
     local about = rule.description
       or (rule["$ref"] and definitions[definition_name(rule["$ref"])].description) or ""
-    fields[i] = ("---@field %s%s %s %s"):format(name, required[name] and "" or "?", type_of(rule),
-      about):gsub(" +$", "")
-  end
-  return fields
+    return (("---@field %s%s %s %s"):format(name, required[name] and "" or "?", type_of(rule),
+      about):gsub(" +$", ""))
+  end)
 end
 
 
@@ -273,22 +272,18 @@ end
 
 -- A module: its functions, then the methods of what they give, by object.
 local function module_text(name, module)
-  local prefix, objects, classes = "llmprof." .. name, {}, {}
-  local out = { "do" }
+  local prefix, out = "llmprof." .. name, { "do" }
   add_doc(out, module.about)
   out[#out + 1] = ("---@class %s\nlocal %s = {}"):format(prefix, name)
-  for _, entry in ipairs(module.entries) do
-    if entry.dot == ":" and not classes[entry.object] then
-      objects[#objects + 1], classes[entry.object] = entry.object, {}
-    end
-    if entry.dot == ":" then table.insert(classes[entry.object], entry) end
-  end
-  for _, entry in ipairs(module.entries) do
-    if entry.dot == "." then add_entry(out, entry, classes, prefix) end
-  end
-  for _, object in ipairs(objects) do
+  local methods, functions = lists.parted(module.entries, function(entry)
+    return entry.dot == ":"
+  end)
+  local objects, classes = lists.grouped(methods, "object")
+  for _, entry in ipairs(functions) do add_entry(out, entry, classes, prefix) end
+  for _, entries in ipairs(objects) do
+    local object = entries[1].object
     out[#out + 1] = ("---@class %s.%s\nlocal %s = {}"):format(prefix, object, object)
-    for _, entry in ipairs(classes[object]) do add_entry(out, entry, classes, prefix) end
+    for _, entry in ipairs(entries) do add_entry(out, entry, classes, prefix) end
   end
   out[#out + 1] = "end\n"
   return table.concat(out, "\n")

@@ -21,7 +21,6 @@ function columns.of(frame)
 end
 
 
--- The names of a frame's columns.
 function columns.names(frame) return lists.map(frame:columns(), "name") end
 
 
@@ -143,7 +142,6 @@ local function check_scalar(column, comparison, value)
 end
 
 
--- A comparison of a column with one value, or with a list by == and ~=.
 local function add_comparison(out, column, comparison, value)
   if type(value) == "boolean" then -- false: absent, true: there
     local is_equal = (comparison == "==") ~= value

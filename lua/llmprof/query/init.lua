@@ -352,8 +352,8 @@ function methods:hist(name, bins)
   if bins == 0 then usage "hist: one bin at least" end
   if not low then usage(("hist: column '%s' has no values"):format(column.name)) end
   local edges = bin_edges(low, high, low == high and 1 or bins)
-  local counts, list = check(rows:histogram(column.name, edges)), {}
-  for i, count in ipairs(counts) do
+  local list = {}
+  for i, count in ipairs(check(rows:histogram(column.name, edges))) do
     list[i] = { from = edges[i] + 0.0, to = edges[i + 1] + 0.0, count = count }
   end
   local made = query.from_rows(list, { { name = "from", type = "number", unit = column.unit },

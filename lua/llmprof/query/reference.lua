@@ -223,7 +223,6 @@ end
 
 -- ---- modules written in C ----
 
--- The names of the modules, sorted.
 function reference.module_names() return key_sets.sorted(annotations.modules()) end
 
 

@@ -68,26 +68,24 @@ end
 
 -- Columns for llmprof.tables: of the frame's columns named, for these rows.
 function show.columns(frame, names, rows)
-  local by_name, list = columns.of(frame), {}
-  for i, name in ipairs(names) do
+  local by_name = columns.of(frame)
+  return lists.map(names, function(name)
     local column = by_name[name]
-    list[i] = column.type == "string" and { key = name, title = name, type = "text",
+    return column.type == "string" and { key = name, title = name, type = "text",
       max = NAME_WIDTH, code = true } or number_column(column, rows)
-  end
-  return list
+  end)
 end
 
 
 -- Put a bar under `key` beside the rows' own fields.
 local function with_bars(rows, name)
-  local most, list = largest(rows, name), {}
-  for i, row in ipairs(rows) do
+  local most = largest(rows, name)
+  return lists.map(rows, function(row)
     local value = row[name]
     local drawn = most > 0 and value and value > 0
-    list[i] = setmetatable({ ["\0bar"] = drawn and tables.bar(value / most, BAR_WIDTH) or "" },
+    return setmetatable({ ["\0bar"] = drawn and tables.bar(value / most, BAR_WIDTH) or "" },
       { __index = function(_, key) return row[key] end })
-  end
-  return list, { key = "\0bar", title = "", type = "text" }
+  end), { key = "\0bar", title = "", type = "text" }
 end
 
 
@@ -150,10 +148,10 @@ local printed = { { key = "title", title = "column", type = "text" },
   { key = "value", title = "value", type = "text" } }
 
 function Row:__tostring()
-  local own, lines = inner[self], {}
-  for i, column in ipairs(show.columns(own.rows, own.names, { self })) do
-    lines[i] = { title = column.title, value = tables.cell(column, self) }
-  end
+  local own = inner[self]
+  local lines = lists.map(show.columns(own.rows, own.names, { self }), function(column)
+    return { title = column.title, value = tables.cell(column, self) }
+  end)
   return show.without_newline(tables.render("table", printed, lines))
 end
 
@@ -330,13 +328,10 @@ function show.strip(rows, by)
   if not from then return "no rows" end
   local parts = parts_of(rows, by)
   local left_out = #parts - STRIPS
-  for i = #parts, STRIPS + 1, -1 do parts[i] = nil end
+  parts = lists.first(parts, STRIPS)
   parts[#parts + 1] = { label = "all", set = all, time = all:covered(from, to) }
-  local label = 0
-  for _, part in ipairs(parts) do
-    part.label = text.truncate(part.label, LABEL)
-    label = math.max(label, text.width(part.label))
-  end
+  for _, part in ipairs(parts) do part.label = text.truncate(part.label, LABEL) end
+  local _, label = lists.largest(parts, function(part) return text.width(part.label) end)
   local width = width_of(label + 7)
   local lines = { padded("", label) .. "  " .. ends(quantity(from, "ns", to),
     quantity(to, "ns", to), width) }

@@ -172,7 +172,6 @@ end
 
 -- ---- kernels ----
 
--- By rank the time of kernels.
 local function time_by_rank(kernels)
   local by_rank = {}
   for _, group in ipairs(pack.spread(kernels, { "world" }, "duration", "count")) do

@@ -154,7 +154,7 @@ end
 -- Batches that ran in the same CUDA graph as a larger one: list of { batch, as }. A
 -- graph is known by its least node.
 function step_groups.padded(steps)
-  local largest, ran, list = {}, {}, json.list {}
+  local largest, ran, list, seen = {}, {}, json.list {}, {}
   local decodes = steps:where { phase = "decode", { "graph", "~=", false },
     { "batch", "~=", false } }
   for _, group in ipairs(decodes:group { by = { "world", "graph", "batch" } }) do
@@ -162,12 +162,10 @@ function step_groups.padded(steps)
     largest[graph] = math.max(largest[graph] or 0, group.batch)
     ran[#ran + 1] = { graph = graph, batch = group.batch }
   end
-  local seen = {}
   for _, entry in ipairs(ran) do
     local as = largest[entry.graph]
-    if as > entry.batch and not seen[entry.batch] then
-      seen[entry.batch] = true
-      list[#list + 1] = { batch = entry.batch, as = as }
+    if as > entry.batch then
+      lists.entry(list, seen, entry.batch, { batch = entry.batch, as = as })
     end
   end
   return lists.sort(list, "batch")
@@ -179,7 +177,6 @@ end
 local function step_key(world, start) return ("%d/%d"):format(world, start) end
 
 
--- Add the start of its step to each row.
 local function add_start(all, steps)
   return spans.look_up(all, "number", steps, "start", "step_start")
 end

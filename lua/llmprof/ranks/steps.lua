@@ -21,7 +21,7 @@ local CLASSES = { "sync", "launch", "memory", "other" }
 -- What core/ranks/step_table.h calls them.
 local COMPUTE, COMMUNICATION, MOVE = 0, 1, 2
 
-local label_fields = { "context", "context_tokens", "generation", "generation_tokens" }
+local label_fields = { "phase", "context", "context_tokens", "generation", "generation_tokens" }
 
 
 -- Ranges with these tags as a frame of their own, with rank, phase and what the label
@@ -31,13 +31,10 @@ function steps.of_labels(trace, list, labels, label_threads)
   local made = pack.join { view:select { "tag", "start", "end", "pid",
     "tid" } }
   label_threads(list, made, trace)
-  local columns = { { name = "phase", type = "string",
-    get = function(key) return labels[key.tag].phase end } }
-  for _, field in ipairs(label_fields) do
-    columns[#columns + 1] = { name = field, type = "integer",
+  return rows.extend(made, { "tag" }, lists.map(label_fields, function(field)
+    return { name = field, type = field == "phase" and "string" or "integer",
       get = function(key) return labels[key.tag][field] end }
-  end
-  return rows.extend(made, { "tag" }, columns)
+  end))
 end
 
 
@@ -189,7 +186,6 @@ local MOST_NAMES = 16
 local MOST_THREADS = 4
 
 
--- The threads of a process' names.
 local function thread_names(trace)
   local names = {}
   for _, thread in ipairs(trace:threads()) do

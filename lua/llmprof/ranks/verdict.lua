@@ -291,35 +291,28 @@ end
 -- When the ranges of the first rank begin, on the mean; nil where ranks have more or fewer steps
 -- than others, which are then not the same ones, or steps are no ranges.
 local function first_start(group)
-  local first = math.huge
-  for _, own in ipairs(group) do
-    if own.steps ~= group[1].steps or not own.cpu_ns then return nil end
-    first = math.min(first, own.start)
-  end
-  return first
+  local differ = lists.any(group, function(own)
+    return own.steps ~= group[1].steps or not own.cpu_ns
+  end)
+  return not differ and lists.sort(lists.map(group, "start"))[1] or nil
 end
 
 
 local function rank_records(group)
-  local list, first = json.list {}, first_start(group)
-  for i, own in ipairs(group) do
-    list[i] = { rank = own.rank, steps = own.steps, start_ns = first and own.start - first,
+  local first = first_start(group)
+  return json.list(lists.map(group, function(own)
+    return { rank = own.rank, steps = own.steps, start_ns = first and own.start - first,
       cpu_ns = own.cpu_ns, between_ns = own.between_ns, work_ns = own.work_ns,
       waiting_ns = own.waiting_ns / own.steps }
-  end
-  return list
+  end))
 end
 
 
 -- Is it the rank that others wait for most also without the step of each in which they wait for it
 -- longest? A first step, to which processes come as they were started, says nothing of others.
 local function is_often(caused, rank)
-  local own, most = 0, 0
-  for _, entry in ipairs(caused) do
-    local rest = entry.caused_ns - entry.longest_ns
-    most = math.max(most, rest)
-    if entry.rank == rank then own = rest end
-  end
+  local function rest(entry) return entry.caused_ns - entry.longest_ns end
+  local own, _, most = rest(lists.find(caused, "rank", rank)), lists.largest(caused, rest)
   return own > 0 and own == most
 end
 
@@ -367,7 +360,7 @@ end
 -- last: what came last, of llmprof.ranks.matching, that counts; ranks: with leader; given:
 -- source (what marks the steps), lacks (ranks are missing, or may be).
 function verdict.phases(made, last, ranks, given)
-  local list, caused, leader_of = json.list {}, {}, {}
+  local caused, leader_of = {}, {}
   for _, rank in ipairs(ranks) do leader_of[rank.rank] = rank.leader end
   local entries = {}
   for _, group in ipairs(last:group { by = { "phase", "world", "number" },
@@ -380,12 +373,10 @@ function verdict.phases(made, last, ranks, given)
     entry.longest_ns = math.max(entry.longest_ns, own)
   end
   local by_phase, order = steps_by_phase(made.steps)
-  for _, phase in ipairs(order) do
-    list[#list + 1] = caused[phase] and phase_of(phase,
-      needs_of(by_phase[phase], given.source == "ranges"), caused[phase], leader_of,
-      given.lacks) or nil
-  end
-  return list
+  return json.list(lists.map(order, function(phase)
+    return caused[phase] and phase_of(phase, needs_of(by_phase[phase], given.source == "ranges"),
+      caused[phase], leader_of, given.lacks)
+  end))
 end
 
 

@@ -389,7 +389,6 @@ local function sheet_columns(columns)
 end
 
 
--- The rows of a frame as tables, with these columns.
 function tables.rows(columns, frame)
   local list = {}
   for r = 1, #frame do

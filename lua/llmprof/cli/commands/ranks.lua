@@ -51,7 +51,6 @@ local MOST = 12
 
 -- ---- what is asked ----
 
--- "2/4" as 2, 4.
 local function shard_of(given)
   if not given.shard then return nil end
   local number, count = given.shard:match "^(%d+)/(%d+)$"

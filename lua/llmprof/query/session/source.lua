@@ -365,7 +365,6 @@ function Source:__tostring()
 end
 
 
--- Names of the stages of the source, for completion.
 function source.stage_names(self)
   return lists.map(self.trace_path and self.declared or {}, "name")
 end

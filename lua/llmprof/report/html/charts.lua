@@ -60,15 +60,16 @@ end
 
 -- The categories with the most time over all stages, largest first.
 local function leading(stages)
-  local totals, names = {}, {}
-  for _, stage in ipairs(stages) do
-    for _, row in ipairs(not stage.parent and stage.categories or {}) do
-      if not totals[row.category] and row.category ~= REST then names[#names + 1] = row.category end
-      totals[row.category] = (totals[row.category] or 0) + row.gpu_time_ns
-    end
-  end
-  table.sort(names)
-  return lists.first(lists.stable(names, function(name) return -totals[name] end), CATEGORIES)
+  local all = lists.flat(stages, function(stage)
+    return not stage.parent and stage.categories or nil
+  end)
+  local groups = lists.grouped(all, function(row)
+    return row.category ~= REST and row.category or nil
+  end)
+  local totals = lists.map(groups, function(group)
+    return { name = group[1].category, ns = lists.sum(group, "gpu_time_ns") }
+  end)
+  return lists.first(lists.map(lists.sort(totals, "-ns", "name"), "name"), CATEGORIES)
 end
 
 
@@ -313,21 +314,16 @@ end
 
 -- A pie for each stage that has no parent; "" when none has kernels.
 function charts.mermaid_categories(results)
-  local blocks = {}
-  for _, stage in ipairs(results.stages) do
+  return table.concat(lists.map(results.stages, function(stage)
     local list = not stage.parent and slices(stage.categories or {}) or {}
-    if #list > 0 then
-      table.insert(list, 1, ("pie title GPU time of %s in percent"):format(label(stage.name)))
-      blocks[#blocks + 1] = block(list)
-    end
-  end
-  return table.concat(blocks, "\n")
+    local title = ("pie title GPU time of %s in percent"):format(label(stage.name))
+    return #list > 0 and block(lists.joined({ title }, list)) or nil
+  end), "\n")
 end
 
 
 -- ---- one repeat ----
 
--- The first repeat that is used.
 local function first_used(results)
   local used = lists.filtered(lists.flat(results.stages, "instances"), "used")
   return lists.sort(lists.map(used, "rep"))[1]
