@@ -112,12 +112,6 @@ end
 
 local marks = {} -- by list of keys, the metatable of objects that are written so
 
-local function mark_of(keys)
-  marks[keys] = marks[keys] or getmetatable(json.ordered({}, keys))
-  return marks[keys]
-end
-
-
 -- Marks the tables of a value that fits a rule: lists, and objects, whose keys get an order. One
 -- that was marked as something else stays: it does not fit.
 local function shape(schema, rule, value)
@@ -130,7 +124,11 @@ local function shape(schema, rule, value)
     end
   elseif rule.type == "object" and (not mark or mark.__keys) then
     local declared, others = rule.properties or {}, rule.additionalProperties
-    if rule.properties then setmetatable(value, mark_of(keys_of(declared))) end
+    if rule.properties then
+      local keys = keys_of(declared)
+      marks[keys] = marks[keys] or getmetatable(json.ordered({}, keys))
+      setmetatable(value, marks[keys])
+    end
     for name, item in next, value do
       local below = declared[name] or type(others) == "table" and others
       if below and type(item) == "table" then shape(schema, below, item) end

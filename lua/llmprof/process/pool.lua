@@ -31,23 +31,19 @@ local function letter_of(value)
 end
 
 
-local add
-
--- Its entries, then what ends them.
-local function add_table(parts, value)
-  local mark = getmetatable(value)
-  if mark and mark ~= LIST then error "a table with a metatable of its own" end
-  parts[#parts + 1] = mark and "l" or "m"
-  for key, entry in next, value do
-    add(parts, key)
-    add(parts, entry)
+-- Of a table its entries, then what ends them.
+local function add(parts, value)
+  if type(value) == "table" then
+    local mark = getmetatable(value)
+    if mark and mark ~= LIST then error "a table with a metatable of its own" end
+    parts[#parts + 1] = mark and "l" or "m"
+    for key, entry in next, value do
+      add(parts, key)
+      add(parts, entry)
+    end
+    parts[#parts + 1] = "."
+    return
   end
-  parts[#parts + 1] = "."
-end
-
-
-function add(parts, value)
-  if type(value) == "table" then return add_table(parts, value) end
   local letter = letter_of(value)
   if not letter then error(("a %s is no value to pack"):format(type(value))) end
   parts[#parts + 1] = letter
@@ -121,15 +117,14 @@ function process_pool.count(count, bytes)
 end
 
 
--- The sizes of files, 0 of what is none, and their sum.
+-- The sizes of files, 0 of what is none.
 function process_pool.sizes(paths)
-  local sizes, all = {}, 0
+  local sizes = {}
   for i, path in ipairs(paths) do
     local info = fs.stat(path)
     sizes[i] = info and info.size or 0
-    all = all + sizes[i]
   end
-  return sizes, all
+  return sizes
 end
 
 

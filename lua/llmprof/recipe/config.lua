@@ -15,6 +15,7 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
+local has_group = require("llmprof.tables.keys").has_group
 local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -67,20 +68,14 @@ end
 local type_of = config.type_of
 
 
-local function is_finite(value) return type(value) == "number" and value - value == 0 end
-
-
 -- The built-in keys and the recipe's, by name. sections: what the recipe's report has.
 function config.declare(recipe_options, sections)
   local declared = {}
   for key, declaration in pairs(defaults) do declared[key] = declaration end
   if sections then
     local known = defaults.report
-    local choices = table.move(known.choices, 1, #known.choices, 1, {})
-    for _, section in ipairs(sections) do
-      if section.title then choices[#choices + 1] = section.name end
-    end
-    declared.report = { known[1], known[2], choices = choices }
+    local own = lists.map(lists.filtered(sections, "title"), "name")
+    declared.report = { known[1], known[2], choices = lists.joined(known.choices, own) }
   end
   for key, declaration in pairs(recipe_options or {}) do
     local known = defaults[key]
@@ -101,7 +96,7 @@ local wanted = {
 local function fits(value, kind)
   if kind == "list" then return is_list(value) end
   if kind == "integer" then return math.type(value) == "integer" end
-  if kind == "float" then return is_finite(value) end
+  if kind == "float" then return type(value) == "number" and value - value == 0 end -- finite
   return type(value) == kind
 end
 
@@ -157,16 +152,8 @@ local function main_key(declared, group)
 end
 
 
-local function is_group(declared, prefix)
-  for key in pairs(declared) do
-    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
-  end
-  return false
-end
-
-
 local function unknown(key, declared, where)
-  if is_group(declared, key) then
+  if has_group(declared, key) then
     bad(("%s: '%s' is a group of keys"):format(where, key),
       "--print-config lists them; write " .. key .. ".NAME=value")
   end
@@ -206,7 +193,8 @@ function Layers:apply(tree, where, prefix)
   for _, name in ipairs(sorted_keys(tree)) do
     local key = prefix and prefix .. "." .. name or tostring(name)
     local value = tree[name]
-    if type(value) == "table" and not self.declared[key] and is_group(self.declared, key) then
+    if type(value) == "table" and not self.declared[key]
+      and has_group(self.declared, key) then
       self.try(self.apply, self, value, where, key)
     elseif type(value) == "string" and not self.declared[key] and main_key(self.declared, key) then
       self.try(self.set, self, main_key(self.declared, key), value, where)
@@ -322,7 +310,9 @@ end
 
 -- A key cannot be a group of keys as well.
 local function check_place(declared, key)
-  if is_group(declared, key) then bad(("command line: '%s' is a group of keys"):format(key)) end
+  if has_group(declared, key) then
+    bad(("command line: '%s' is a group of keys"):format(key))
+  end
   for at in key:gmatch "()%." do
     local above = key:sub(1, at - 1)
     if declared[above] then
@@ -482,8 +472,7 @@ function config.compose(given)
     layers:identify(given.identify, given.recipe_name)
     try(layers.check_substitutes, layers)
   end
-  if not given.problems then raise() end
-  table.move(kept, 1, #kept, #(given.problems or {}) + 1, given.problems or {})
+  if given.problems then lists.add(given.problems, kept) else raise() end
   layers.tree = as_tree(layers.declared, layers.values)
   return layers
 end

@@ -44,14 +44,6 @@ local refused = {
 }
 
 
-local function in_group(key)
-  for from, to in pairs(groups) do
-    if key:sub(1, #from + 1) == from .. "." then return to .. key:sub(#from + 1) end
-  end
-  return nil
-end
-
-
 local function translated(key, values, value)
   if not values then return value end
   local found = values[tostring(value)]
@@ -74,8 +66,9 @@ function foreign.resolve(key, value, is_known)
   if refused[key] then
     errors.raise("usage", ("'%s' is not a key here"):format(key), { hint = refused[key] })
   end
-  local target = in_group(key)
-  if target then return target, value end
+  for from, to in pairs(groups) do
+    if key:sub(1, #from + 1) == from .. "." then return to .. key:sub(#from + 1), value end
+  end
   return nil
 end
 

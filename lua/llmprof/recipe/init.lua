@@ -114,13 +114,6 @@ local function add_stage(stages, seen, stage)
 end
 
 
-local function flatten_stages(declared, try)
-  local stages, seen = {}, {}
-  for _, stage in ipairs(declared) do try(add_stage, stages, seen, stage) end
-  return stages
-end
-
-
 local option_fields = { [1] = true, [2] = true, type = true, choices = true, min = true,
   max = true, runs = true, one = true }
 
@@ -205,6 +198,9 @@ local function check_section(given)
 end
 
 
+-- What the report of a recipe has: sections in order, { name, most (rows of its tables), columns
+-- (keys) }, its own with title, rows(results) and columns as they are given; and their names, the
+-- value of the key `report`.
 local function add_section(sections, names, seen, given)
   if type(given) == "string" then given = { given } end
   if type(given) ~= "table" then bad({ "report" }, "a section is " .. SECTION) end
@@ -221,16 +217,6 @@ local function add_section(sections, names, seen, given)
 end
 
 
--- What the report of a recipe has: sections in order, { name, most (rows of its tables), columns
--- (keys) }, its own with title, rows(results) and columns as they are given; and their names, the
--- value of the key `report`.
-local function sections_of(declared, try)
-  local sections, names, seen = {}, {}, {}
-  for _, given in ipairs(declared) do try(add_section, sections, names, seen, given) end
-  return sections, names
-end
-
-
 -- Declare a recipe; what a recipe file returns.
 function recipe.recipe(given)
   if type(given) ~= "table" then bad({}, "recipe { ... } takes a table") end
@@ -238,9 +224,14 @@ function recipe.recipe(given)
   check_fields(given, try)
   local options = type(given.options) == "table" and given.options or {}
   for _, key in ipairs(sorted_keys(options)) do try(check_option, key, options[key]) end
-  local stages = flatten_stages(type(given.stages) == "table" and given.stages or {}, try)
-  local report = type(given.report) == "table" and given.report or {}
-  local sections, names = sections_of(report, try)
+  local stages, stages_seen = {}, {}
+  for _, stage in ipairs(type(given.stages) == "table" and given.stages or {}) do
+    try(add_stage, stages, stages_seen, stage)
+  end
+  local sections, names, seen = {}, {}, {}
+  for _, section in ipairs(type(given.report) == "table" and given.report or {}) do
+    try(add_section, sections, names, seen, section)
+  end
   raise()
   local made = { stages = stages, sections = sections, options = options,
     config = { report = given.report and names } }

@@ -3,6 +3,7 @@
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local has_group = require("llmprof.tables.keys").has_group
 local lazy = require "llmprof.io.lazy"
 local nearest = require "llmprof.tables.keys"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -25,20 +26,12 @@ local function file()
 end
 
 
-local function is_group(key)
-  for known in pairs(defaults) do
-    if known:sub(1, #key + 1) == key .. "." then return true end
-  end
-  return false
-end
-
-
 -- Keys of a recipe would be unknown to every other one.
 local function check_keys(tree, path, prefix)
   for _, name in ipairs(sorted_keys(tree)) do
     local key = prefix .. tostring(name)
     local value = tree[name]
-    if not defaults[key] and type(value) == "table" and is_group(key) then
+    if not defaults[key] and type(value) == "table" and has_group(defaults, key) then
       check_keys(value, path, key .. ".")
     elseif not (defaults[key] or defaults[key .. ".preset"] or defaults[key .. ".by"]) then
       errors.raise("usage", ("%s: no key '%s' of llmprof's own%s"):format(path, key,

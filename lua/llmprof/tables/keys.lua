@@ -30,6 +30,15 @@ function keys.merged(...)
 end
 
 
+-- Has a table keys below this one, as "infer.batch" is below "infer"?
+function keys.has_group(map, prefix)
+  for key in pairs(map) do
+    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
+  end
+  return false
+end
+
+
 -- What a tree of tables has at a path ("infer.batch"); nil where there is none.
 function keys.at(tree, path)
   for name in path:gmatch "[^.]+" do
