@@ -133,13 +133,6 @@ local function choose(stacks, place)
 end
 
 
--- Torch's own words for no stacks are none, null or an empty object.
-local function stacks_of(payload)
-  local stacks = payload ~= "" and errors.check(json.decode(payload))
-  return type(stacks) == "table" and stacks or {}
-end
-
-
 -- The lines of one log that kernels were launched from, with those that they were made of.
 local function take_log(path, list)
   local places, modules, launches, file = {}, {}, {}, nil
@@ -159,7 +152,9 @@ local function take_log(path, list)
   end
   read_log(path, function(which, payload, said)
     if which == "stacks" then
-      take(stacks_of(payload))
+      -- torch's own words for no stacks are none, null or an empty object
+      local stacks = payload ~= "" and errors.check(json.decode(payload))
+      take(type(stacks) == "table" and stacks or {})
       return
     end
     take {}

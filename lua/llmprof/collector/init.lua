@@ -40,9 +40,7 @@ function collector.list(folder)
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
     end
   end
-  table.sort(list, lists.by("start", "pid", "name"))
-  for i, entry in ipairs(list) do list[i] = entry.name end
-  return list
+  return lists.map(lists.sort(list, "start", "pid", "name"), "name")
 end
 
 
@@ -52,19 +50,13 @@ local function append(out, path)
   if info and info.type ~= "file" then -- opening a named pipe would wait
     errors.raise("failed", path .. ": not a regular file")
   end
-  local from, message = io.open(path, "rb")
-  if not from then errors.raise("failed", message) end
+  local from <close> = errors.check(io.open(path, "rb"))
   local piece = from:read(PIECE)
   local filled = piece ~= nil
   while piece do
-    local written, why = out:write(piece)
-    if not written then
-      from:close()
-      errors.raise("failed", why)
-    end
+    errors.check(out:write(piece))
     piece = from:read(PIECE)
   end
-  from:close()
   return filled
 end
 
@@ -78,14 +70,12 @@ function collector.gather(folder, target)
   local block, why_not = compiled.block(folder)
   local part = target .. ".part"
   fs.remove(part) -- the recorded program may have put a link there
-  local out, message = io.open(part, "wb")
-  if not out then errors.raise("failed", message) end
+  local out = errors.check(io.open(part, "wb"))
   local count = lists.sum(names, function(name)
     return append(out, folder .. "/" .. name) and 1 or 0
   end)
   if count > 0 then errors.check(out:write(block)) end
-  local closed, why = out:close()
-  if not closed then errors.raise("failed", why) end
+  errors.check(out:close())
   if count > 0 then
     errors.check(fs.rename(part, target))
   else
@@ -117,49 +107,31 @@ function collector.refusals()
 end
 
 
--- Add what came to the socket since the last time.
-local function add_heard(self, lines)
-  for _, heard in ipairs(errors.check(self.listener:poll())) do
-    local line = heard.line or ""
-    local pid, uid, why = line:match "^%x+ refused pid=(%d+) uid=(%d+) why=(.*)$"
-    if pid and line:sub(1, #self.key) == self.key then
-      lines[#lines + 1] = ("process %s of user %s could not write its recording: %s"):format(pid,
-        uid, text.clean(why))
-    end
-  end
-end
-
-
-local function add_links(folder, lines)
-  for _, name in ipairs(files.list(folder)) do
-    local pid = name:match "^(%d+)%-%d+%.spool%.lost$"
-    local why = pid and fs.readlink(folder .. "/" .. name)
-    if why then
-      lines[#lines + 1] = ("process %s could not write all of its recording: %s"):format(pid,
-        text.clean(why))
-    end
-  end
-end
-
-
 -- What the links in a folder say, as sentences.
 function collector.lost(folder)
-  local lines = {}
-  add_links(folder, lines)
-  return lines
+  return lists.map(files.list(folder), function(name)
+    local pid = name:match "^(%d+)%-%d+%.spool%.lost$"
+    local why = pid and fs.readlink(folder .. "/" .. name)
+    return why and ("process %s could not write all of its recording: %s"):format(pid,
+      text.clean(why)) or nil
+  end)
 end
 
 
 -- Sentences about them; an empty list without any. What they say waits for us, so that once,
 -- when all have ended, is enough.
 function Refusals:said(folder)
-  local lines = {}
-  add_heard(self, lines)
-  add_links(folder, lines)
+  local lines = lists.map(errors.check(self.listener:poll()), function(heard)
+    local line = heard.line or ""
+    local pid, uid, why = line:match "^%x+ refused pid=(%d+) uid=(%d+) why=(.*)$"
+    return pid and line:sub(1, #self.key) == self.key
+      and ("process %s of user %s could not write its recording: %s"):format(pid, uid,
+        text.clean(why)) or nil
+  end)
+  lists.add(lines, collector.lost(folder))
   if #lines <= MOST then return lines end
-  local said = table.move(lines, 1, MOST, 1, {})
-  said[MOST + 1] = ("%d more processes could not write theirs"):format(#lines - MOST)
-  return said
+  return lists.add(lists.first(lines, MOST),
+    { ("%d more processes could not write theirs"):format(#lines - MOST) })
 end
 
 
@@ -239,16 +211,14 @@ end
 
 -- Of words KEY=VALUE, in their order.
 function collector.plan_of_words(words)
-  local lines = {}
-  for i, word in ipairs(words) do
+  return table.concat(lists.map(words, function(word)
     local key, value = word:match "^([^=]+)=(.*)$"
     if not key then
       errors.raise("usage", ("plan: '%s' is not KEY=VALUE"):format(word),
         { hint = "llmprof help collector lists the keys" })
     end
-    lines[i] = collector.plan_line(key, value)
-  end
-  return table.concat(lines)
+    return collector.plan_line(key, value)
+  end))
 end
 
 
@@ -276,19 +246,13 @@ function collector.steer(path, on_pause, on_line)
 end
 
 
--- A process that is gone needs no answer.
-local function answer(self, peer)
-  local sent, message, code = self.listener:send(peer, self.on_pause() .. "go\n")
-  if sent or code == "notfound" then return end
-  if self.on_line then self.on_line(message) end
-end
-
-
 -- Hear and answer what has come; from time to time.
 function Steer:poll()
   for _, heard in ipairs(errors.check(self.listener:poll())) do
     if heard.line == "pause" then
-      answer(self, heard.peer)
+      local sent, message, code = self.listener:send(heard.peer, self.on_pause() .. "go\n")
+      -- a process that is gone needs no answer
+      if not sent and code ~= "notfound" and self.on_line then self.on_line(message) end
     elseif heard.line and self.on_line then
       self.on_line(heard.line)
     end

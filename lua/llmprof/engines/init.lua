@@ -66,11 +66,6 @@ function engines.phase_of(step)
 end
 
 
-local function is_marked(engine, tag)
-  return lists.any(engine.marks or {}, function(pattern) return tag:find(pattern) end)
-end
-
-
 -- What an engine makes of the tags: steps by tag, and how many are its own.
 local function read(engine, tags)
   local steps, seen, read_as = {}, 0, 0
@@ -80,16 +75,11 @@ local function read(engine, tags)
       step.phase = engines.phase_of(step)
       steps[tag], read_as = step, read_as + 1
     end
-    if step or is_marked(engine, tag) then seen = seen + 1 end
+    if step or lists.any(engine.marks or {}, function(mark) return tag:find(mark) end) then
+      seen = seen + 1
+    end
   end
   return steps, seen, read_as
-end
-
-
--- Those that may be an engine's: no operators, each of whose ranges may have a tag of
--- its own ("aten::mm, op_id = 12").
-local function of_engines(tags)
-  return lists.filtered(tags, function(tag) return not tag:find "^[%a_][%w_]*::" end)
 end
 
 
@@ -97,7 +87,9 @@ end
 -- { engine, steps (by tag, with their phase), count (of tags that are steps) };
 -- nil when none did.
 function engines.recognise(tags)
-  local best, most, own = nil, 0, of_engines(tags)
+  -- no operators, each of whose ranges may have a tag of its own ("aten::mm, op_id = 12")
+  local own = lists.filtered(tags, function(tag) return not tag:find "^[%a_][%w_]*::" end)
+  local best, most = nil, 0
   for _, engine in ipairs(engines.all()) do
     local steps, seen, count = read(engine, own)
     if seen > most then best, most = { engine = engine, steps = steps, count = count }, seen end

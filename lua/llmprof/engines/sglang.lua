@@ -6,11 +6,6 @@
 local sglang = { name = "sglang", title = "SGLang",
   framework = "pytorch" }
 
-local RUN_BATCH = "scheduler.run_batch"
-
-local function bare(tag) return tag:match "^NVTX:(.*)$" or tag end
-
-
 -- requests and tokens of a kind; MIXED does not say how its batch divides.
 local kinds = {
   DECODE = function(batch) return { context = 0, context_tokens = 0, generation = batch } end,
@@ -34,8 +29,8 @@ end
 
 
 function sglang.step(tag)
-  tag = bare(tag)
-  if tag == RUN_BATCH then return {} end
+  tag = tag:match "^NVTX:(.*)$" or tag
+  if tag == "scheduler.run_batch" then return {} end
   local kind, rest = tag:match "^step%[([%u_]+%d?)(.-)%]"
   if not kind or not kinds[kind] then return nil end
   return kinds[kind](tonumber(rest:match "bs=(%d+)"), tonumber(rest:match "toks=(%d+)"))

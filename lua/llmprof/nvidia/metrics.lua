@@ -187,15 +187,11 @@ metrics.passes = {
 }
 
 
-local is_set = {}
-for _, name in ipairs(metrics.sets) do is_set[name] = true end
-
-
 -- The rows of a set, those of the sets before it first.
 function metrics.rows(set)
   local rows = {}
   for _, name in ipairs(metrics.sets) do
-    table.move(metrics.list[name], 1, #metrics.list[name], #rows + 1, rows)
+    lists.add(rows, metrics.list[name])
     if name == set then return rows end
   end
 end
@@ -214,27 +210,22 @@ end
 -- The rows of a set that the collector takes in one pass, after the cache was flushed: those of
 -- light and what fits beside them on 9.0. Where a chip needs more passes the last are left out.
 function metrics.flushed(set)
-  local rows = table.move(LIGHT, 1, #LIGHT, 1, {})
-  for _, row in ipairs(metrics.rows(set)) do
-    if row.beside then rows[#rows + 1] = row end
-  end
-  return rows
+  return lists.joined(LIGHT, lists.filtered(metrics.rows(set), "beside"))
 end
 
 
 -- A list of lists of names, of each the first that a chip has is wanted: of a set, or of a file
 -- with such a list, a metric a line, names with "|" between them, "#" before comments.
 function metrics.of(set)
-  local list = {}
-  if is_set[set] then
-    for i, row in ipairs(metrics.rows(set)) do list[i] = row[1] end
-    return list
+  if lists.has(metrics.sets, set) then
+    return lists.map(metrics.rows(set), function(row) return row[1] end)
   end
   local text, message = fs.read(set)
   if not text then
     errors.raise("usage", ("counters.set: '%s' is no set, and no file (%s)"):format(set, message),
       { hint = "there are: " .. table.concat(metrics.sets, ", ") .. "; `llmprof help counters`" })
   end
+  local list = {}
   for line in text:gmatch "[^\n]+" do
     local names = {}
     for name in line:gsub("#.*", ""):gmatch "[^%s|]+" do names[#names + 1] = name end

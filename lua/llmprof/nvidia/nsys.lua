@@ -81,21 +81,16 @@ end
 local range_ends = { "none", "stop", "stop%-shutdown", "repeat", "repeat:%d+",
   "repeat%-shutdown:%d+" }
 
-local function check_range_end(value)
-  if not value then return end
-  for _, pattern in ipairs(range_ends) do
-    if value:find("^" .. pattern .. "$") then return end
-  end
-  errors.raise("usage", ("nsys.capture_range_end: '%s' is not known"):format(value),
-    { hint = "none, stop, stop-shutdown, repeat, repeat:N or repeat-shutdown:N" })
-end
-
 
 -- What cannot work is said before anything runs.
 function nsys.check(cfg)
-  local range = given(cfg, "nvtx_capture")
-  check_range_end(given(cfg, "capture_range_end"))
-  if cfg.capture_range == "nvtx" and not range then
+  local range, at_end = given(cfg, "nvtx_capture"), given(cfg, "capture_range_end")
+  if at_end and not lists.any(range_ends, function(pattern)
+    return at_end:find("^" .. pattern .. "$")
+  end) then
+    errors.raise("usage", ("nsys.capture_range_end: '%s' is not known"):format(at_end),
+      { hint = "none, stop, stop-shutdown, repeat, repeat:N or repeat-shutdown:N" })
+  elseif cfg.capture_range == "nvtx" and not range then
     errors.raise("usage", "nsys.capture_range=nvtx needs nsys.nvtx_capture",
       { hint = "name the range: nsys.nvtx_capture=prefill, or prefill@domain" })
   elseif given(cfg, "nvtx_domain_include") and given(cfg, "nvtx_domain_exclude") then
@@ -279,38 +274,28 @@ nsys.complaints = {
 local MOST_COMPLAINTS, MOST_REPORTS = 100, 10000
 
 
-local function add_complaint(list, message, hint)
-  if #list < MOST_COMPLAINTS and not lists.find(list, "message", message) then
-    list[#list + 1] = { message = message, hint = hint }
-  end
-end
-
-
-local function note_complaint(said, line)
+local function note_complaint(list, line)
   for _, entry in ipairs(nsys.complaints) do
     local pattern, meaning, remedy = table.unpack(entry)
     -- find is fast where a pattern is plain text, and most lines are the workload's
     local detail = line:find(pattern) and line:match(pattern)
     if detail then
-      add_complaint(said.complaints, meaning:format(detail), remedy)
+      local message = meaning:format(detail)
+      if #list < MOST_COMPLAINTS and not lists.find(list, "message", message) then
+        list[#list + 1] = { message = message, hint = remedy }
+      end
       return
     end
   end
 end
 
 
--- What nsys names its files: a report, or one not imported. The workload may
--- print lines of its own that look like nsys's.
-local function is_output(path)
-  if path:find "%z" then return false end
-  return path:find "%.nsys%-rep$" or path:find "%.qdrep$" or path:find "%.qdstrm$"
-end
-
-
--- The path in a line below "Generated:", or on that line itself.
+-- The path in a line below "Generated:", or on that line itself: of a report, or one not
+-- imported. The workload may print lines of its own that look like nsys's.
 local function listed_path(line, listing)
   local path = line:match "^Generated:%s*(/.-)%s*$" or (listing and line:match "^%s+(/.-)%s*$")
-  return path and is_output(path) and path or nil
+  return path and not path:find "%z" and (nsys.is_report(path) or path:find "%.qdstrm$")
+    and path or nil
 end
 
 
@@ -327,7 +312,7 @@ function nsys.reader()
     elseif not listing then
       said.range_started = said.range_started or nsys.begins_range(line)
       said.range_ended = said.range_ended or line:find("Capture range ended", 1, true) ~= nil
-      note_complaint(said, line)
+      note_complaint(said.complaints, line)
     end
   end, said
 end
@@ -396,16 +381,9 @@ local function run_export(argv, target, options)
 end
 
 
--- Why an nsys of this version could not export a report that another may have made, and what to
--- do: the last line that it said.
-local function refusal(said, report, version)
-  local last
-  for line in said:gmatch "[^\n]+" do
-    if line:find "%w" then last = line:match "^%s*(.-)%s*$" end
-  end
-  return ("nsys %s could not export %s%s"):format(version, report, last and ": " .. last or ""),
-    ("a report opens in the nsys that made it or a newer one: "
-      .. process.shown { "nsys", "export", "--type=sqlite", report })
+-- The command that exports a report by hand.
+local function by_hand(report)
+  return process.shown { "nsys", "export", "--type=sqlite", report }
 end
 
 
@@ -421,12 +399,17 @@ function nsys.export(path, report, target, options)
     made, said = run_export(nsys.export_argv(path, report, target, true), target, options)
   end
   if not made and options.version then
-    local message, hint = refusal(said, report, options.version)
-    errors.raise("failed", message, { hint = hint })
+    local last -- line that it said
+    for line in said:gmatch "[^\n]+" do
+      if line:find "%w" then last = line:match "^%s*(.-)%s*$" end
+    end
+    errors.raise("failed", ("nsys %s could not export %s%s"):format(options.version, report,
+      last and ": " .. last or ""),
+      { hint = "a report opens in the nsys that made it or a newer one: " .. by_hand(report) })
   elseif not made then
-    local by_hand = nsys.export_argv(path, report, "run.sqlite", plain)
+    local argv = nsys.export_argv(path, report, "run.sqlite", plain)
     errors.raise("failed", ("nsys could not export %s"):format(options.name or report),
-      { detail = said, hint = "try it by hand: " .. process.shown(by_hand) })
+      { detail = said, hint = "try it by hand: " .. process.shown(argv) })
   end
   errors.check(fs.chmod(target, private.FILE_MODE))
 end
@@ -455,15 +438,6 @@ function nsys.kept_exports()
 end
 
 
-local function find_nsys(report)
-  local found, tried = tools.find(nsys)
-  if found then return found end
-  return errors.raise("tool", ("%s: %s, which exports it"):format(report,
-    tools.lack_text(nsys, tried)), { hint = "where there is one: "
-      .. process.shown { "nsys", "export", "--type=sqlite", report } })
-end
-
-
 local function name_of(report, info)
   local said = ("%s %d %d"):format(errors.check(fs.realpath(report)), info.size, info.mtime_ns)
   local stem = report:match "([^/]*)%.[^./]*$":gsub("[^%w_-]", "_")
@@ -479,12 +453,15 @@ function nsys.exported(report)
   local folder = export_folder()
   if not folder then
     errors.raise("usage", report .. ": there is no home to keep its export in",
-      { hint = "export it first: " .. process.shown { "nsys", "export", "--type=sqlite",
-        report } })
+      { hint = "export it first: " .. by_hand(report) })
   end
   local target = folder .. "/" .. name_of(report, info)
   if fs.stat(target) then return target end
-  local found = find_nsys(report)
+  local found, tried = tools.find(nsys)
+  if not found then
+    errors.raise("tool", ("%s: %s, which exports it"):format(report,
+      tools.lack_text(nsys, tried)), { hint = "where there is one: " .. by_hand(report) })
+  end
   errors.check(fs.mkdirs(folder))
   local kept = nsys.kept_exports()
   for i = MOST_KEPT, #kept do errors.check(fs.remove(kept[i].path)) end

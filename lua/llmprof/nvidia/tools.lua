@@ -1,6 +1,7 @@
 -- Finding the program of a vendor (llmprof.nvidia.vendors), and asking it things.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local lists = require "llmprof.tables.lists"
 local process = require "llmprof.process.child"
 local spawn = require "llmprof.spawn"
 
@@ -26,35 +27,21 @@ function tools.is_older(version, other) return sort_key(version) < sort_key(othe
 local function expand(pattern)
   local before, after = pattern:match "^(.-)/%*(.*)$"
   if not before then return { pattern } end
-  local names, list = fs.list(before) or {}, {}
+  local names = fs.list(before) or {}
   table.sort(names, function(a, b) return sort_key(a) > sort_key(b) end)
-  for i, name in ipairs(names) do list[i] = ("%s/%s%s"):format(before, name, after) end
-  return list
-end
-
-
-local function cuda_homes()
-  local list = {}
-  for _, name in ipairs { "CUDA_HOME", "CUDA_PATH" } do
-    local home = os.getenv(name)
-    if home and home ~= "" then list[#list + 1] = home end
-  end
-  list[#list + 1] = "/usr/local/cuda"
-  return list
+  return lists.map(names, function(name) return ("%s/%s%s"):format(before, name, after) end)
 end
 
 
 -- Every place to look in for a program (name, places), best first: PATH, CUDA, the
 -- installers' folders with the newest version first.
 function tools.places(vendor)
-  local list = {}
-  local on_path = spawn.which(vendor.name)
-  if on_path then list[1] = on_path end
-  for _, home in ipairs(cuda_homes()) do list[#list + 1] = home .. "/bin/" .. vendor.name end
-  for _, pattern in ipairs(vendor.places) do
-    local found = expand(pattern)
-    table.move(found, 1, #found, #list + 1, list)
+  local list = { spawn.which(vendor.name) or nil }
+  for _, home in ipairs { os.getenv "CUDA_HOME" or "", os.getenv "CUDA_PATH" or "",
+    "/usr/local/cuda" } do
+    if home ~= "" then list[#list + 1] = home .. "/bin/" .. vendor.name end
   end
+  for _, pattern in ipairs(vendor.places) do lists.add(list, expand(pattern)) end
   return list
 end
 
@@ -79,8 +66,7 @@ end
 
 -- Does nothing for this many seconds; it can be interrupted.
 function tools.pause(seconds, on_idle)
-  local said, message = tools.capture({ "sleep", tostring(seconds) }, nil, on_idle)
-  if not said then errors.raise("failed", message) end
+  errors.check(tools.capture({ "sleep", tostring(seconds) }, nil, on_idle))
 end
 
 
@@ -95,17 +81,15 @@ local function version_of(path)
 end
 
 
--- A tool may be started in another folder than ours; links are not followed,
--- since some are wrappers that look at their own name.
-local function absolute(path) return path:sub(1, 1) == "/" and path or fs.cwd() .. "/" .. path end
-
-
 -- { name, path, version }, or nil and a list of what was tried and failed.
 -- given: a path that the user named; then nothing else is tried.
 function tools.find(vendor, given)
   if vendor.find then return vendor.find(given) end -- it is no program
   local tried = {}
-  for _, path in ipairs(given and { absolute(given) } or tools.places(vendor)) do
+  -- a tool may be started in another folder than ours; links are not followed, since some are
+  -- wrappers that look at their own name
+  if given and given:sub(1, 1) ~= "/" then given = fs.cwd() .. "/" .. given end
+  for _, path in ipairs(given and { given } or tools.places(vendor)) do
     if fs.access(path, "x") then
       local version, message = version_of(path)
       if version then return { name = vendor.name, path = path, version = version } end

@@ -37,33 +37,18 @@ function ncu.measures_ranges(cfg)
 end
 
 
-local function add_range_filters(argv, given)
+local function add_filters(argv, cfg, given)
   local ranges = given.ranges or {}
-  if #ranges > 0 then
-    add(argv, "--nvtx")
-    for _, range in ipairs(ranges) do add(argv, "--nvtx-include", range) end
-    if given.instances then add(argv, "--range-filter", "::" .. given.instances) end
-  end
-end
-
-
-local function add_kernel_filters(argv, given)
+  if #ranges > 0 then add(argv, "--nvtx") end
+  for _, range in ipairs(ranges) do add(argv, "--nvtx-include", range) end
+  if #ranges > 0 and given.instances then add(argv, "--range-filter", "::" .. given.instances) end
+  if ncu.measures_ranges(cfg) then return end
   if given.kernels then
     add(argv, "--kernel-name-base", given.name_base, "--kernel-name", given.kernels)
   end
   if given.launches then
     add(argv, "--filter-mode", "per-launch-config", "--launch-count", tostring(given.launches))
   end
-end
-
-
-local function add_collection(argv, cfg, given)
-  if cfg.set then add(argv, "--set", cfg.set) end
-  for _, section in ipairs(given.no_sections and {} or cfg.sections or {}) do
-    add(argv, "--section", section)
-  end
-  local names = given.metrics or {}
-  if #names > 0 then add(argv, "--metrics", table.concat(names, ",")) end
 end
 
 
@@ -80,9 +65,13 @@ function ncu.check() end
 function ncu.profile_argv(cfg, given)
   local argv = { given.path, "--config-file", "off", "--target-processes", cfg.target_processes }
   if given.window then add(argv, "--profile-from-start", "off") end
-  add_range_filters(argv, given)
-  if not ncu.measures_ranges(cfg) then add_kernel_filters(argv, given) end
-  add_collection(argv, cfg, given)
+  add_filters(argv, cfg, given)
+  if cfg.set then add(argv, "--set", cfg.set) end
+  for _, section in ipairs(given.no_sections and {} or cfg.sections or {}) do
+    add(argv, "--section", section)
+  end
+  local names = given.metrics or {}
+  if #names > 0 then add(argv, "--metrics", table.concat(names, ",")) end
   add(argv, "--replay-mode", cfg.replay_mode)
   add(argv, "--clock-control", cfg.clock_control, "--cache-control", cfg.cache_control)
   add(argv, "--rename-kernels", "no", "--import-sass", "no")
@@ -108,8 +97,8 @@ end
 
 -- argv that measures one kernel of a program, whatever the configuration says.
 function ncu.probe_argv(path, program)
-  return table.move(program, 1, #program, 6,
-    { path, "--config-file", "off", "--metrics", "gpu__time_duration.sum" })
+  return lists.joined({ path, "--config-file", "off", "--metrics", "gpu__time_duration.sum" },
+    program)
 end
 
 
@@ -230,18 +219,6 @@ ncu.complaints = {
 }
 
 
-local function note_failure(said, line)
-  for _, entry in ipairs(ncu.complaints) do
-    local pattern, meaning, remedy = table.unpack(entry)
-    if line:find(pattern) then
-      said.failure = said.failure or { kind = entry.kind, message = meaning,
-        hint = remedy, line = line }
-      return
-    end
-  end
-end
-
-
 -- The pass that a line of application replay tells of: each launch or range has
 -- a line in every run of the application. nil for other lines.
 local function replay_pass(line)
@@ -286,7 +263,11 @@ function ncu.reader()
     elseif line:find "^==ERROR==" or line:find "^==WARNING==" then
       said.application_exit = said.application_exit
         or tonumber(line:match "The application returned an error code %((%-?%d+)%)")
-      note_failure(said, line)
+      for _, entry in ipairs(ncu.complaints) do
+        local pattern, meaning, remedy = table.unpack(entry)
+        said.failure = said.failure or line:find(pattern) and { kind = entry.kind,
+          message = meaning, hint = remedy, line = line } or nil
+      end
       if line:find "^==ERROR==" then said.last_error = line:gsub("^==ERROR==%s*", "") end
     end
   end, said

@@ -205,9 +205,9 @@ end
 
 
 local function percents(...)
-  local list = { ... }
-  for i, name in ipairs(list) do list[i] = metric(name .. PCT, "percent") end
-  return formula.first(list)
+  return formula.first(lists.map({ ... }, function(name)
+    return metric(name .. PCT, "percent")
+  end))
 end
 
 
@@ -232,16 +232,15 @@ end
 -- that the file has (`names`); of L2 not the link between its halves, which takes its own pass.
 -- NVIDIA's own throughputs are made so.
 local function busiest(names, unit, of)
-  local parts, needed = {}, {}
+  local parts = {}
   for _, row in ipairs(metrics.parts(unit)) do
     for _, name in ipairs(row[1]) do
       if names[name] then parts[#parts + 1] = metric(name, "percent") end
     end
   end
-  if unit ~= "lts" then table.move(parts, 1, #parts, 1, needed) end
-  for _, name in ipairs(of) do needed[#needed + 1] = metric(name .. PCT, "percent") end
   local made = formula.largest(parts)
-  for _, part in ipairs(needed) do made = formula.given(made, part) end
+  for _, part in ipairs(unit ~= "lts" and parts or {}) do made = formula.given(made, part) end
+  for _, name in ipairs(of) do made = formula.given(made, metric(name .. PCT, "percent")) end
   return made
 end
 
@@ -462,9 +461,9 @@ end
 
 local function totals(entries, count_of)
   return lists.map(entries, function(entry)
-    local groups = {}
-    for g, group in ipairs(entry.groups) do groups[g] = count_group(group, count_of) end
-    return { type = entry.type, tree = formula.sum(groups) }
+    return { type = entry.type, tree = formula.sum(lists.map(entry.groups, function(group)
+      return count_group(group, count_of)
+    end)) }
   end)
 end
 
@@ -493,9 +492,7 @@ end
 -- each source type. peak(stem) gives a formula in operations per second.
 function figures.tensor_peaks(plan, peak)
   return lists.map(plan.peak_types, function(source)
-    local trees = {}
-    for s, stem in ipairs(plan.peaks[source]) do trees[s] = peak(stem) end
-    return { type = source, tree = formula.largest(trees) }
+    return { type = source, tree = formula.largest(lists.map(plan.peaks[source], peak)) }
   end)
 end
 

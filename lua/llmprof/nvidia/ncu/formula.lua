@@ -1,6 +1,8 @@
 -- Formulas over the metrics of a launch, as trees: said once, and worked out of all launches of
 -- a file at once, as steps over its columns. A node is { kind, operands ... }. What is computed
 -- from an absent number is absent.
+local lists = require "llmprof.tables.lists"
+
 local formula = {}
 
 
@@ -36,11 +38,7 @@ function formula.above(a, b) return { "above", a, b } end
 
 -- Steps of llmprof.frame's compute, one behind the other; nil with an absent one.
 local function joined(a, b, operator)
-  if not (a and b) then return nil end
-  local made = table.move(a, 1, #a, 1, {})
-  table.move(b, 1, #b, #made + 1, made)
-  made[#made + 1] = operator
-  return made
+  return a and b and lists.joined(a, b, { operator })
 end
 
 

@@ -73,6 +73,7 @@
 -- ncu.filter_room(name) -> bytes of it in such a filter, of ncu.FILTER_ROOM; nil for
 --   what cannot be asked for
 local launches = require "llmprof.nvidia.ncu.launches"
+local lists = require "llmprof.tables.lists"
 
 local ncu = {}
 
@@ -115,11 +116,7 @@ local ALIKE = 5
 -- The first of these fields that is as busy as any, by its name; its percent, and that of the
 -- busiest.
 local function busiest(throughput, fields)
-  local most
-  for _, field in ipairs(fields) do
-    local percent = throughput[field[1]]
-    if percent then most = math.max(most or percent, percent) end
-  end
+  local _, most = lists.largest(fields, function(field) return throughput[field[1]] end)
   for _, field in ipairs(most and fields or {}) do
     local percent = throughput[field[1]]
     if percent and percent >= AS_BUSY * most then return field[2], percent, most end
@@ -146,11 +143,8 @@ for i = 4, #ncu.units do PARTS[4][2][i - 3] = ncu.units[i][1] end
 
 -- Was all of a part measured?
 local function is_known(throughput, part)
-  if throughput[part[3]] then return true end
-  for _, field in ipairs(part[2]) do
-    if not throughput[field] then return false end
-  end
-  return true
+  return throughput[part[3]]
+    or not lists.any(part[2], function(field) return not throughput[field] end)
 end
 
 

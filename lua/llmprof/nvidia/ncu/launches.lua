@@ -291,16 +291,9 @@ local function name_of(result)
 end
 
 
--- FLOP by kind, as far as they were measured; nil if none was.
-local function flop_of(self, row)
-  local flop = {}
-  for _, kind in ipairs(flop_kinds) do flop[kind] = self:get(row, "flop." .. kind) end
-  return next(flop) and flop or nil
-end
-
-
 local function range_record(self, row, occurrence, class, stage)
-  local bytes, ns = self:get(row, "bytes.dram"), self:get(row, "duration_ns")
+  local bytes, ns, flop = self:get(row, "bytes.dram"), self:get(row, "duration_ns"), {}
+  for _, kind in ipairs(flop_kinds) do flop[kind] = self:get(row, "flop." .. kind) end
   return {
     range = name_of(class), stage = stage, occurrence = occurrence,
     duration_ns = ns and ns + 0.0,
@@ -309,7 +302,7 @@ local function range_record(self, row, occurrence, class, stage)
     dram_percent = self:get(row, "throughput.dram"),
     memory_percent = self:get(row, "throughput.memory"),
     dram_bytes = bytes and math.tointeger(math.floor(bytes + 0.5)),
-    flop = flop_of(self, row), intensity = self:get(row, "intensity.dram"),
+    flop = next(flop) and flop or nil, intensity = self:get(row, "intensity.dram"),
   }
 end
 
@@ -360,7 +353,7 @@ end
 function launches.recorded(path)
   local opened = errors.check(spool.open(path))
   local all, units = errors.check(opened:frame "counters"), {}
-  local frame, names = all:where { error = 0 }, table.move(TABLE, 1, #TABLE, 1, {})
+  local frame, names = all:where { error = 0 }, lists.first(TABLE)
   for _, column in ipairs(frame:columns()) do
     if column.type == "number" and #frame:where { { column.name, "~=", false } } > 0 then
       units[column.name], names[#names + 1] = column.unit or "", column.name
@@ -433,29 +426,14 @@ local function line_of(cells)
 end
 
 
--- The metrics that have a unit by name, in the order of the frame's columns.
-local function metrics_of(frame, units)
-  local list = {}
-  for _, column in ipairs(frame:columns()) do
-    if units[column.name] then list[#list + 1] = column.name end
-  end
-  return list
-end
-
-
-local function head_lines(metrics, units)
-  local head, unit_row = {}, {}
-  for i, column in ipairs(COLUMNS) do head[i], unit_row[i] = column[1], "" end
-  for _, name in ipairs(metrics) do head[#head + 1], unit_row[#unit_row + 1] = name, units[name] end
-  return line_of(head) .. line_of(unit_row)
-end
-
-
 -- The text of a page. frame, units: as llmprof.nvidia.ncu.launches has them of a recording.
 function launches.page_text(frame, units)
-  local metrics, values = metrics_of(frame, units), {}
-  local lines = { head_lines(metrics, units) }
-  for _, column in ipairs(frame:columns()) do values[column.name] = frame:values(column.name) end
+  local names, values, head, unit_row = lists.map(frame:columns(), "name"), {}, {}, {}
+  local metrics = lists.filtered(names, function(name) return units[name] end)
+  for _, name in ipairs(names) do values[name] = frame:values(name) end
+  for i, column in ipairs(COLUMNS) do head[i], unit_row[i] = column[1], "" end
+  for _, name in ipairs(metrics) do head[#head + 1], unit_row[#unit_row + 1] = name, units[name] end
+  local lines = { line_of(head), line_of(unit_row) }
   for row = 1, #frame do
     local cells, line = {}, {}
     for name, column in pairs(values) do cells[name] = column[row] or nil end
