@@ -1,21 +1,11 @@
 -- Collectives have streams of their own, so that they could run beside kernels, and none does.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "exposed_collectives", own_code = true }
 
 -- From this part of the stage's time on, where this part of them or less is hidden.
 local WORTH, HIDDEN = 0.05, 0.2
-
-
--- Does the program choose which of its collectives have a stream of their own? Libraries that give
--- one to all, as PyTorch before 2.8, say nothing of what it wants.
-local function is_chosen(results)
-  for _, stage in ipairs(results.stages) do
-    local made = stage.collectives
-    if made and made.calls > (made.own and made.own.calls or 0) then return true end
-  end
-  return false
-end
 
 
 -- Those of streams of their own are a part of all; what they take of the GPU while they are hidden
@@ -36,7 +26,14 @@ function rule.examine_stage(results, stage, report)
     return ("%s of %s in collectives on streams of their own are hidden"):format(
       evidence.percent(hidden), evidence.time(own.ns))
   end
-  if not is_chosen(results) then return "all collectives have streams of their own" end
+  -- does the program choose which have a stream of their own? Libraries that give one to all, as
+  -- PyTorch before 2.8, say nothing of what it wants
+  if not lists.any(results.stages, function(one)
+    local made = one.collectives
+    return made and made.calls > (made.own and made.own.calls or 0)
+  end) then
+    return "all collectives have streams of their own"
+  end
   local changes, ids = changes_of(results, stage, own)
   report.finding {
     stage = stage.name,

@@ -4,6 +4,7 @@
 -- counted.
 local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 local small_elementwise = require "llmprof.advice.small_elementwise"
 
 local rule = { name = "large_elementwise", own_code = true, children = true }
@@ -18,18 +19,6 @@ local LONG, LONG_NS = 0.01, 20e3
 local moves = { elementwise = true, ["copy/cast"] = true }
 
 
--- Calls and ns of the shapes of a kernel whose launches are long.
-local function long_part(kernel, least)
-  local calls, ns = 0, 0
-  for _, shape in ipairs(kernel.shapes or {}) do
-    if shape.total_ns >= least * shape.calls then
-      calls, ns = calls + shape.calls, ns + shape.total_ns
-    end
-  end
-  return calls, ns
-end
-
-
 -- Per instance of the stage, by what the kernels are: { calls, ns, ids }, and by
 -- category.
 local function long_kernels(results, stage)
@@ -42,10 +31,13 @@ local function long_kernels(results, stage)
       and not scores[kernel.id] or false
   end)
   for _, kernel in ipairs(group.list) do
-    local calls, ns = long_part(kernel, least)
-    if calls > 0 then
-      calls = calls / stage.wall.count
-      sum.calls, sum.ns = sum.calls + calls, sum.ns + ns / stage.wall.count
+    local long = lists.filtered(kernel.shapes or {}, function(shape)
+      return shape.total_ns >= least * shape.calls
+    end)
+    if #long > 0 then
+      local calls = lists.sum(long, "calls") / stage.wall.count
+      sum.calls = sum.calls + calls
+      sum.ns = sum.ns + lists.sum(long, "total_ns") / stage.wall.count
       sum[kernel.category] = sum[kernel.category] + calls
       sum.ids[#sum.ids + 1], sum.list[#sum.list + 1] = kernel.id, kernel
     end

@@ -38,18 +38,14 @@ local function in_many_steps(place)
 end
 
 
--- Is it told by the rules of longer steps and of the time between steps?
-local function is_told(stage, ns)
-  local between = stage.between_steps and stage.between_steps.idle_ns or 0
-  return uneven_steps.waiting_of(stage) > 0 or between >= ns
-end
-
-
 function rule.examine_stage(results, stage, report)
   local place = places_of(results, stage)[1]
   local ns = place and place.ns / stage.wall.count or 0
   if not place or place.count < FEWEST or ns < WORTH * stage.wall.mean_ns
-    or not in_many_steps(place) or is_told(stage, ns) then
+    or not in_many_steps(place)
+    -- told by the rules of longer steps and of the time between steps
+    or uneven_steps.waiting_of(stage) > 0
+    or (stage.between_steps and stage.between_steps.idle_ns or 0) >= ns then
     return "its longest gaps do not end at one place in each step"
   end
   local where = place.line and (" at %s"):format(place.line) or ""

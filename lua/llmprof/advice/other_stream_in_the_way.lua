@@ -1,20 +1,11 @@
 -- Kernels of another stream outlast the step that launched them, and later steps wait for them.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "other_stream_in_the_way" }
 
 -- Waiting from this share of the stage's time on.
 local WORTH = 0.05
-
-
--- The kernel as tables call it, and its ids.
-local function known(results, stage, name)
-  local label, ids = nil, {}
-  for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
-    if kernel.name == name then label, ids[#ids + 1] = kernel.label, kernel.id end
-  end
-  return label or name, ids
-end
 
 
 function rule.examine_stage(results, stage, report)
@@ -25,7 +16,9 @@ function rule.examine_stage(results, stage, report)
     return ("steps wait %s of the time for kernels of another stream"):format(
       evidence.percent(share))
   end
-  local label, ids = known(results, stage, other.kernel)
+  local named = lists.filtered(evidence.kernels_of(results, stage), function(kernel)
+    return kernel.name == other.kernel
+  end)
   report.finding {
     stage = stage.name,
     title = ("kernels of another stream hold the steps of %s up"):format(stage.name),
@@ -33,11 +26,12 @@ function rule.examine_stage(results, stage, report)
       evidence.note(evidence.TIMELINE, "for %s of %s kernels of steps are launched and wait, while "
         .. "another stream runs work that outlasts its step: %s a %s, mostly %s",
         evidence.time(other.ns), evidence.time(stage.wall.mean_ns),
-        evidence.things(other.calls, "kernel"), stage.name, label),
+        evidence.things(other.calls, "kernel"), stage.name,
+        named[1] and named[1].label or other.kernel),
     },
     try = "run that work where the GPU waits anyway, or in smaller pieces, by a stream of lower "
       .. "priority (cudaStreamCreateWithPriority), or on other SMs (green contexts)",
-    kernels = ids,
+    kernels = lists.map(named, "id"),
     confidence = "high",
   }
 end

@@ -1,6 +1,7 @@
 -- Copies from or to pageable host memory: the driver copies them once more, and
 -- the CPU waits until that is done.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
 local rule = { name = "pageable_copies", own_code = true }
@@ -40,18 +41,13 @@ local function examine_stage(results, stage, report)
 end
 
 
--- Does the export say which host memory was used, where any was?
-local function is_known(results)
-  local any, said = false, false
-  for _, row in ipairs(results.transfers or {}) do
-    if evidence.is_of_host(row) then any, said = true, said or row.pageable ~= nil end
-  end
-  return said or not any
-end
-
-
 function rule.examine(results, report)
-  if not results.transfers or not is_known(results) then
+  local of_host = lists.filtered(results.transfers or {}, evidence.is_of_host)
+  -- the export may not say which host memory was used
+  local is_known = #of_host == 0 or lists.any(of_host, function(row)
+    return row.pageable ~= nil
+  end)
+  if not results.transfers or not is_known then
     report.abstain "the timeline does not say which kind of host memory copies used"
     return
   end

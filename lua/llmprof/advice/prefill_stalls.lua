@@ -1,6 +1,7 @@
 -- Steps that decode and prefill other requests, too: so much of these that decode stalls, or so
 -- little that each step reads the weights for next to nothing.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "prefill_stalls", of_ranks = true }
 
@@ -14,15 +15,6 @@ local IN_A_ROW = 16
 local FEW = 0.25
 
 local BYTES = { bf16 = 2, fp16 = 2, fp8 = 1, int8 = 1 }
-
-
-local function by_phase(record)
-  local found = {}
-  for _, group in ipairs(record.stages or {}) do
-    if group.phase then found[group.phase] = group end
-  end
-  return found
-end
 
 
 -- Tokens of a step from which on its matmuls take longer than reading the weights; nil where the
@@ -79,8 +71,9 @@ function rule.examine(results, report)
   if most and row.count >= IN_A_ROW and row.tokens <= FEW * most then
     report_small(row, most, report)
   end
-  local found = by_phase(record)
-  local mixed, decode = found.mixed, found.decode
+  local groups = record.stages or {}
+  local mixed = lists.find(groups, "phase", "mixed")
+  local decode = lists.find(groups, "phase", "decode")
   if not (mixed and decode and mixed.interval_ns and decode.interval_ns) then
     return "no step prefills and decodes at once"
   elseif mixed.interval_ns < TIMES * decode.interval_ns then

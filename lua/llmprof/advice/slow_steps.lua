@@ -13,15 +13,6 @@ local WORTH = 0.05
 local TIMES, LONG_NS = 10, 100e6
 
 
-local function add(made, instance, median)
-  made.count = made.count + 1
-  made.excess_ns = made.excess_ns + instance.wall_ns - median
-  made.idle_ns = made.idle_ns and instance.gpu_idle_ns and made.idle_ns + instance.gpu_idle_ns
-  made.min_ns = math.min(made.min_ns, instance.wall_ns)
-  made.max_ns = math.max(made.max_ns, instance.wall_ns)
-end
-
-
 -- Of the steps of a stage that count, those that are slow: { count, of (all that count), ranks
 -- (that these are of), median_ns, total_ns (of all), excess_ns (beyond the median), idle_ns (of the
 -- GPU in them; nil where one's is not known), min_ns, max_ns }, nil without.
@@ -37,29 +28,14 @@ function rule.of(stage)
   made.median_ns = statistics.median(lengths)
   for _, instance in ipairs(used) do
     if instance.wall_ns >= math.max(TIMES * made.median_ns, LONG_NS) then
-      add(made, instance, made.median_ns)
+      made.count = made.count + 1
+      made.excess_ns = made.excess_ns + instance.wall_ns - made.median_ns
+      made.idle_ns = made.idle_ns and instance.gpu_idle_ns and made.idle_ns + instance.gpu_idle_ns
+      made.min_ns = math.min(made.min_ns, instance.wall_ns)
+      made.max_ns = math.max(made.max_ns, instance.wall_ns)
     end
   end
   return made.count > 0 and made or nil
-end
-
-
-local function share_of(slow)
-  local share = evidence.percent(slow.excess_ns / slow.total_ns)
-  if not slow.idle_ns then
-    return evidence.note(evidence.TIMELINE, "%s of all its time are that", share)
-  end
-  return evidence.note(evidence.TIMELINE,
-    "%s of all its time are that; the GPU was idle for %s of it", share,
-    evidence.time(slow.idle_ns))
-end
-
-
--- Each rank runs each step: it is counted on each.
-local function count_of(slow)
-  local count = ("%s of %s"):format(evidence.count(slow.count), evidence.count(slow.of))
-  if slow.ranks == 1 then return count end
-  return ("%s steps, those of %d ranks together,"):format(count, slow.ranks)
 end
 
 
@@ -69,14 +45,20 @@ function rule.examine_stage(results, stage, report)
   if not slow or slow.excess_ns < WORTH * slow.total_ns then
     return "no step takes many times as long as the others"
   end
+  local count = ("%s of %s"):format(evidence.count(slow.count), evidence.count(slow.of))
+  if slow.ranks > 1 then -- each runs each step: it is counted on each
+    count = ("%s steps, those of %d ranks together,"):format(count, slow.ranks)
+  end
+  local idle = slow.idle_ns and "; the GPU was idle for " .. evidence.time(slow.idle_ns) .. " of it"
   report.finding {
     stage = stage.name,
     title = ("a few steps of %s take many times as long as the others"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s took %s to %s, half of all less than %s",
-        count_of(slow), evidence.time(slow.min_ns), evidence.time(slow.max_ns),
+        count, evidence.time(slow.min_ns), evidence.time(slow.max_ns),
         evidence.time(slow.median_ns)),
-      share_of(slow),
+      evidence.note(evidence.TIMELINE, "%s of all its time are that%s",
+        evidence.percent(slow.excess_ns / slow.total_ns), idle or ""),
     },
     try = "warm up with the lengths and as many requests at once as are served (load.warmup, "
       .. "load.concurrency; in service, requests before the first user's): kernels that are "

@@ -1,5 +1,6 @@
 -- Decode's all-reduces are small, and NCCL does them: what they take is latency.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "small_all_reduces", of_ranks = true }
 
@@ -28,16 +29,6 @@ local switches = { vllm = "leave out --disable-custom-all-reduce",
   trtllm = "set allreduce_strategy to AUTO" }
 
 
--- Does an engine that has an all-reduce of its own never run it?
-local function is_off(results, record)
-  if not results.engine or not switches[results.engine.name] then return false end
-  for _, kernel in ipairs(record.collectives) do
-    if kernel.op == "all-reduce" and kernel.library ~= "NCCL" then return false end
-  end
-  return true
-end
-
-
 local function remedy(results, off)
   if off then
     return ("%s, and see whether all GPUs of a group reach each other by NVLink (nvidia-smi topo "
@@ -56,7 +47,11 @@ function rule.examine(results, report)
   if #record.ranks < 2 then return "there is one rank" end
   local kernel = small(record)
   if not kernel then return "NCCL does no small all-reduces in decode" end
-  local off = is_off(results, record)
+  -- does an engine that has an all-reduce of its own never run it?
+  local off = results.engine and switches[results.engine.name]
+    and not lists.any(record.collectives, function(one)
+      return one.op == "all-reduce" and one.library ~= "NCCL"
+    end)
   report.finding {
     stage = "decode", title = off and ("the custom all-reduce of %s is off"):format(
       results.engine.title) or "small all-reduces of decode go through NCCL",

@@ -36,16 +36,6 @@ function counters.plain(name)
 end
 
 
--- The same for names that come again.
-local function plainly()
-  local known = {}
-  return function(name)
-    known[name] = known[name] or counters.plain(name)
-    return known[name]
-  end
-end
-
-
 -- One that an export does not say is 0, which no launch has.
 function counters.shape_key(grid, block)
   grid, block = grid or {}, block or {}
@@ -69,16 +59,6 @@ function counters.stage_finder(found)
     end
     return nil
   end
-end
-
-
--- The classes of launches that are launches of a kernel, and how many these are.
-local function of_kernels(launches)
-  local list, count = {}, 0
-  for _, class in ipairs(launches.classes) do
-    if not class.whole_range then list[#list + 1], count = class, count + #class.rows end
-  end
-  return list, count
 end
 
 
@@ -126,11 +106,11 @@ end
 
 -- Classes by their kernel's plain name; one without a name stands for none. same: of
 -- same_launches.
-local function by_name(classes, stage_of, plain_of, same)
+local function by_name(classes, stage_of, plain, same)
   local index = {}
   for _, class in ipairs(classes) do
     local known = same[class.rows[1]] or { name = class.kernel, stage = stage_of(class) }
-    local name = known.name and plain_of(known.name)
+    local name = known.name and plain[known.name]
     if name then
       index[name] = index[name] or {}
       table.insert(index[name], { class = class, stage = known.stage,
@@ -277,15 +257,6 @@ end
 
 -- ---- the join ----
 
-local function shapes_of(kernel)
-  local shapes = {}
-  for _, shape in ipairs(kernel.shapes) do
-    shapes[counters.shape_key(shape.grid, shape.block)] = true
-  end
-  return shapes
-end
-
-
 local function choose(candidates, stage, shapes)
   local exact, elsewhere, named = {}, {}, {}
   for _, candidate in ipairs(candidates) do
@@ -303,21 +274,6 @@ local function choose(candidates, stage, shapes)
 end
 
 
--- Those that may have run on the kernel's own GPU, where some may: not those of the others
--- that the timeline has.
-local function on_device(candidates, device, devices)
-  local own = {}
-  for _, candidate in ipairs(candidates or {}) do
-    local on = candidate.class.device
-    if on == device or not devices[on or false] then own[#own + 1] = candidate end
-  end
-  return #own > 0 and own or candidates
-end
-
-
-local function classes_of(chosen) return lists.map(chosen, "class") end
-
-
 -- A row for each measured shape that the kernel has: { grid, block, calls, total_ns
 -- (on the timeline), and what its launches say }, in the order of its shapes. Shapes
 -- that differ in shared memory alone are one.
@@ -329,7 +285,7 @@ local function rows_of(kernel, launches, chosen)
     local key = counters.shape_key(shape.grid, shape.block)
     local row = known[key]
     if row == nil and index[key] then
-      row = of_classes(launches, classes_of(index[key]))
+      row = of_classes(launches, lists.map(index[key], "class"))
       row.grid, row.block, row.calls, row.total_ns = shape.grid, shape.block, 0, 0
       if is_empty(row) then row = false end
       known[key], rows[#rows + 1] = row, row or nil
@@ -338,14 +294,6 @@ local function rows_of(kernel, launches, chosen)
   end
   for _, row in ipairs(rows) do add_rates(row, limits) end
   return rows
-end
-
-
--- All launches alike, where they are of shapes that the kernel does not have.
-local function as_one(launches, chosen)
-  local row = of_classes(launches, classes_of(chosen))
-  row.calls, row.total_ns = 1, 1
-  return is_empty(row) and {} or { row }
 end
 
 
@@ -391,33 +339,31 @@ local function add_bound(summary)
 end
 
 
--- The rows as results keep them.
-local function shape_records(rows)
-  local fields, list = document.fields("results", "shape_counters"), json.list {}
-  for i, row in ipairs(rows) do
-    add_bound(row)
-    local record = {}
-    for _, key in ipairs(fields) do record[key] = row[key] end
-    list[i] = record
-  end
-  return list
-end
-
-
 -- The counters of a kernel from its chosen launches; nil where they have none.
 local function counters_of(kernel, launches, chosen, confidence)
-  local rows = confidence == "name" and as_one(launches, chosen)
-    or rows_of(kernel, launches, chosen)
+  local rows
+  if confidence == "name" then -- all launches alike, as the kernel does not have their shapes
+    local row = of_classes(launches, lists.map(chosen, "class"))
+    row.calls, row.total_ns = 1, 1
+    rows = is_empty(row) and {} or { row }
+  else
+    rows = rows_of(kernel, launches, chosen)
+  end
   if #rows == 0 then return nil end
   local made = together(rows)
   made.match = confidence
   made.measured_in = confidence == "stage" and chosen[1].stage or nil
   if confidence ~= "name" then
-    local calls, ns = 0, 0
-    for _, row in ipairs(rows) do calls, ns = calls + row.calls, ns + row.total_ns end
+    local calls, ns = lists.sum(rows, "calls"), lists.sum(rows, "total_ns")
     made.measured_calls, made.timeline_ns = calls, calls > 0 and ns / calls or nil
     made.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
-    made.shapes = shape_records(rows)
+    local fields = document.fields("results", "shape_counters")
+    made.shapes = json.list(lists.map(rows, function(row)
+      add_bound(row)
+      local record = {}
+      for _, key in ipairs(fields) do record[key] = row[key] end
+      return record
+    end))
   end
   add_stalls(made)
   add_bound(made)
@@ -505,18 +451,34 @@ end
 -- in another stage; nil for none), lacking (of lacking_of), ranges (those of
 -- launches:whole_ranges(); nil without) }. launches: of llmprof.nvidia.ncu.launches.
 function counters.join(list, launches, found, trace)
-  local stage_of, plain_of = counters.stage_finder(found), plainly()
-  local classes, count = of_kernels(launches)
+  local stage_of = counters.stage_finder(found)
+  local plain = setmetatable({}, { __index = function(known, name) -- names come again
+    known[name] = counters.plain(name)
+    return known[name]
+  end })
+  local classes = lists.filtered(launches.classes, function(class) return not class.whole_range end)
+  local count = lists.sum(classes, function(class) return #class.rows end)
   local same, same_count = same_launches(launches, trace, found)
-  local index, used, with = by_name(classes, stage_of, plain_of, same), {}, 0
+  local index, used, with = by_name(classes, stage_of, plain, same), {}, 0
   local devices = {}
   for _, kernel in ipairs(list) do
     if kernel.device then devices[kernel.device] = true end
   end
   for _, kernel in ipairs(next(index) and list or {}) do
-    local candidates = on_device(index[plain_of(kernel.name)], kernel.device, devices)
+    local candidates, shapes = index[plain[kernel.name]], {}
+    -- those that may have run on its own GPU, where some may: not those of the others that the
+    -- timeline has
+    local near = lists.filtered(candidates or {}, function(candidate)
+      local on = candidate.class.device
+      return on == kernel.device or not devices[on or false]
+    end)
+    for _, shape in ipairs(kernel.shapes) do
+      shapes[counters.shape_key(shape.grid, shape.block)] = true
+    end
     local chosen, confidence
-    if candidates then chosen, confidence = choose(candidates, kernel.stage, shapes_of(kernel)) end
+    if candidates then
+      chosen, confidence = choose(#near > 0 and near or candidates, kernel.stage, shapes)
+    end
     kernel.counters = chosen and counters_of(kernel, launches, chosen, confidence)
     if kernel.counters then
       for _, candidate in ipairs(chosen) do used[candidate.class] = true end

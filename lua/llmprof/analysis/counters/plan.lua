@@ -266,16 +266,6 @@ local function refusal(fitting, target, cost, budget)
 end
 
 
-local function take(fitting, target, cost)
-  fitting.seconds = fitting.seconds + cost
-  fitting.launches = fitting.launches + target.launches
-  fitting.names[#fitting.names + 1] = target.name
-  fitting.wanted[target.name] = target.launches
-  fitting.room = fitting.room + pages.filter_room(target.name)
-  lists.add(fitting.kernels, target.kernels)
-end
-
-
 -- Take targets in order while the prediction stays in budget: one too costly
 -- for what is left does not keep smaller ones out.
 local function fit(targets, cfg, budget, pass_s)
@@ -285,7 +275,14 @@ local function fit(targets, cfg, budget, pass_s)
     local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns, pass_s,
       cfg.counters and cfg.counters.set).seconds
     local why = refusal(fitting, target, cost, budget)
-    if not why then take(fitting, target, cost) end
+    if not why then
+      fitting.seconds = fitting.seconds + cost
+      fitting.launches = fitting.launches + target.launches
+      fitting.names[#fitting.names + 1] = target.name
+      fitting.wanted[target.name] = target.launches
+      fitting.room = fitting.room + pages.filter_room(target.name)
+      lists.add(fitting.kernels, target.kernels)
+    end
     for _, kernel in ipairs(why and target.kernels or {}) do
       table.insert(fitting.dropped, { kernel = kernel.id, launches = target.launches,
         seconds = cost, why = why ~= "" and why or nil })
@@ -305,31 +302,10 @@ local function stages_of(list)
 end
 
 
--- The stages whose ranges ncu can be given: declared, top level and wanted.
-local function stages_in(wanted, found)
-  local list = {}
-  for _, stage in ipairs((found.whole or found.inferred or found.by_engine) and {}
-    or found.declared) do
-    if wanted[stage.name] and not stage.parent then list[#list + 1] = stage.name end
-  end
-  return list
-end
-
-
 -- Is a stage's range one of the default domain, though its name has a colon?
 local function is_default(name, found)
   local instance = lists.find(found.instances, "stage", name)
   return instance ~= nil and instance.domain == nil
-end
-
-
--- Range expressions of these stages.
-local function ranges_of(wanted, found)
-  local ranges = {}
-  for i, name in ipairs(stages_in(wanted, found)) do
-    ranges[i] = range_name.ncu_filter(name, is_default(name, found))
-  end
-  return ranges
 end
 
 
@@ -386,14 +362,19 @@ local function filters_in(wanted, found, cfg, given)
   if focus then
     for name in pairs(wanted) do wanted[name] = focus[name] end
   end
+  -- ranges of stages that ncu can be given: declared, top level and wanted
+  local declared = (found.whole or found.inferred or found.by_engine) and {} or found.declared
+  local ranges = lists.map(declared, function(stage)
+    return wanted[stage.name] and not stage.parent
+      and range_name.ncu_filter(stage.name, is_default(stage.name, found)) or nil
+  end)
   local order = given and counter_plan.range_order(wanted, found, given.all)
   local used = lists.find(found.instances, "used", true)
   local first = given and not given.shortened and used and used.rep or 1
   if order and first < given.repeats then
-    return ranges_of(wanted, found), counter_plan.used_instances(order, first)
+    return ranges, counter_plan.used_instances(order, first)
   end
-  return ranges_of(wanted, found), not (given and given.shortened) and instances_of(wanted, found)
-    or nil
+  return ranges, not (given and given.shortened) and instances_of(wanted, found) or nil
 end
 
 
@@ -411,17 +392,6 @@ local function steps_of(found, tokens)
     if known then steps[instance.stage] = known + tokens - 1 end
   end
   return steps
-end
-
-
--- Share of the launches that are in those stages.
-local function stepped_share(all, steps)
-  local stepped, calls = 0, 0
-  for _, kernel in ipairs(all) do
-    calls = calls + kernel.calls
-    if steps[kernel.stage] then stepped = stepped + kernel.calls end
-  end
-  return calls > 0 and stepped / calls or 0
 end
 
 
@@ -449,29 +419,26 @@ end
 -- More of the workload goes before this much more of the GPU time.
 local WORTH = 0.98
 
--- The least shortened of the ways that cover about as much as any.
-local function best_of(fittings)
-  local most = 0
-  for _, fitting in ipairs(fittings) do most = math.max(most, fitting.covered) end
-  for _, fitting in ipairs(fittings) do
-    if fitting.covered >= WORTH * most then return fitting end
-  end
-end
-
-
 local WHOLE = { { changes = {}, runs = 1, warmups = 0, steps = 1 } }
 
--- What to measure of the chosen kernels, and in which of the ways.
+-- What to measure of the chosen kernels, and in which of the ways: the least shortened of those
+-- that cover about as much as any.
 local function best_fit(chosen, all, found, cfg, room, base)
   local targets, by_name = targets_of(chosen, base)
   local ways = room and room.ways or WHOLE
   local given = { cfg = cfg, room = room, base = base, whole = ways[1],
     per_shape = cfg.top_n.launches_per_kernel, wanted = stages_of(chosen),
     steps = steps_of(found, room and room.tokens) }
-  given.stepped = next(given.steps) and stepped_share(all, given.steps) or 0
-  local fittings = {}
-  for i, way in ipairs(ways) do fittings[i] = fit_way(targets, by_name, all, given, way) end
-  local best = best_of(fittings)
+  local calls = lists.sum(all, "calls")
+  local stepped = lists.sum(lists.filtered(all, function(kernel)
+    return given.steps[kernel.stage]
+  end), "calls")
+  given.stepped = calls > 0 and stepped / calls or 0
+  local fittings = lists.map(ways, function(way)
+    return fit_way(targets, by_name, all, given, way)
+  end)
+  local _, most = lists.largest(fittings, "covered")
+  local best = lists.filtered(fittings, function(one) return one.covered >= WORTH * most end)[1]
   best.shortened = best.way.runs < given.whole.runs or #best.way.changes > 0
   return best
 end

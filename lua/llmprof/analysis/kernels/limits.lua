@@ -34,16 +34,6 @@ local limits = { where = { "trace" },
 local PADDED = 4
 
 
--- Tokens that one pass of a stage has at most: a step of decode, one for each
--- sequence; a prefill, those of the prompts. nil where the run does not say.
-local function tokens_of(stage, run)
-  local role, batch = range_name.role(stage.name), run and run.batch
-  if role == "decode" then return batch end
-  if role == "prefill" and batch and run.prompt_tokens then return batch * run.prompt_tokens end
-  return nil
-end
-
-
 -- FLOP that each byte of the weights of a described stage serves: of its own products the
 -- most, of its experts by themselves, each of which has a part of the tokens. nil where
 -- it has none.
@@ -62,23 +52,6 @@ local function described(stage)
 end
 
 
--- What a stage's products need per byte: { product, experts (nil without) }, as far as
--- its description or the run says; FLOP of bytes in the format that is multiplied.
-local function needs_of(stage, run)
-  local most, experts = described(stage)
-  local tokens = not stage.parent and tokens_of(stage, run) or nil
-  return { product = most, experts = experts, tokens = tokens }
-end
-
-
--- FLOP per byte of L2 that a kernel's products need at most; nil where that is not known.
-local function needed(kernel, needs, width)
-  if kernel.category == "moe" then return needs.experts end
-  if kernel.category ~= "gemm" then return nil end
-  return needs.product or needs.tokens and 2 * needs.tokens / width
-end
-
-
 -- How many times as many FLOP per byte of L2 as the tokens can need; nil where that
 -- is not known or not much.
 local function padding_of(kernel, needs)
@@ -87,7 +60,12 @@ local function padding_of(kernel, needs)
   local bytes, flop = counted.l2_bytes_per_launch, counted.tensor_flop_per_launch
   local width = counted.tensor_format and quantisation.bytes(counted.tensor_format)
   if not (bytes and flop and width) or bytes <= 0 then return nil end
-  local most = needed(kernel, needs, width)
+  local most -- FLOP per byte that its products need
+  if kernel.category == "moe" then
+    most = needs.experts
+  elseif kernel.category == "gemm" then
+    most = needs.product or needs.tokens and 2 * needs.tokens / width
+  end
   local times = most and flop / bytes / most
   return times and times >= PADDED and times or nil
 end
@@ -97,7 +75,15 @@ end
 -- results; run: what the run did { batch, prompt_tokens }, or nil.
 function limits.add_padding(stages, kernels, run)
   local needs = {}
-  for _, stage in ipairs(stages) do needs[stage.name] = needs_of(stage, run) end
+  for _, stage in ipairs(stages) do
+    local role, batch = range_name.role(stage.name), not stage.parent and run and run.batch
+    local most, experts = described(stage)
+    -- tokens that one pass has at most: a step of decode, one for each sequence; a prefill, those
+    -- of the prompts
+    local tokens = batch and (role == "decode" and batch
+      or role == "prefill" and run.prompt_tokens and batch * run.prompt_tokens) or nil
+    needs[stage.name] = { product = most, experts = experts, tokens = tokens }
+  end
   for _, kernel in ipairs(kernels) do
     local times = padding_of(kernel, needs[kernel.part or kernel.stage])
     if times then kernel.counters.padding = times end
@@ -210,19 +196,6 @@ local function bound_of(intensity, roof, memory)
 end
 
 
--- What the floating point operations of a kernel add to its point.
-local function add_flop(point, counters, gpu)
-  local flop = counters.flop_per_launch
-  local tensor = (counters.tensor_flop_per_launch or 0) * 2 >= flop
-  local roof = gpu.peaks[tensor and counters.tensor_format or "fp32"]
-  point.intensity = ratio(flop, counters.dram_bytes_per_launch)
-  point.l2_intensity = ratio(flop, counters.l2_bytes_per_launch)
-  point.rate = ratio(flop * 1e9, counters.timeline_ns)
-  point.unit = tensor and "tensor" or "vector"
-  point.bound = bound_of(point.intensity, roof, gpu.memory)
-end
-
-
 -- The point of a kernel; nil when it was not measured with its shapes or did no floating
 -- point operation, which a logarithmic axis has no place for.
 local function kernel_point(kernel, gpu)
@@ -233,7 +206,13 @@ local function kernel_point(kernel, gpu)
   local point = { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
     share = kernel.share, dram_rate = bytes and ratio(bytes * 1e9, counters.timeline_ns) }
   if flop then
-    add_flop(point, counters, gpu)
+    local tensor = (counters.tensor_flop_per_launch or 0) * 2 >= flop
+    local roof = gpu.peaks[tensor and counters.tensor_format or "fp32"]
+    point.intensity = ratio(flop, bytes)
+    point.l2_intensity = ratio(flop, counters.l2_bytes_per_launch)
+    point.rate = ratio(flop * 1e9, counters.timeline_ns)
+    point.unit = tensor and "tensor" or "vector"
+    point.bound = bound_of(point.intensity, roof, gpu.memory)
   elseif counters.bound == "DRAM" then
     point.bound = "memory"
   end
@@ -248,13 +227,6 @@ local function stage_point(stage, gpu)
   return { stage = stage.name, intensity = intensity,
     rate = stage.cost.flops / (made.time_ns / 1e9),
     bound = bound_of(intensity, gpu.peaks[gpu.format], gpu.memory) }
-end
-
-
-local function points(list, make, gpu)
-  local made = json.list {}
-  for _, item in ipairs(list) do made[#made + 1] = make(item, gpu) end
-  return made
 end
 
 
@@ -305,29 +277,26 @@ function limits.add_roofline(results, kernels)
   local gpu = results.hardware
   if not gpu then return end
   local measured = lists.sum(kernels, function(kernel) return kernel.counters and 1 or 0 end)
-  local drawn = points(kernels, kernel_point, gpu)
+  local drawn = json.list(lists.map(kernels, function(kernel) return kernel_point(kernel, gpu) end))
   results.roofline = {
     roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format, tensors = ceilings(gpu),
       vector = gpu.peaks.fp32, dram = gpu.memory, l2 = gpu.l2 },
     kernels = drawn, left_out = measured - #drawn, without_dot = left_out(kernels, drawn),
-    stages = points(results.stages, stage_point, gpu),
+    stages = json.list(lists.map(results.stages, function(stage)
+      return stage_point(stage, gpu)
+    end)),
   }
-end
-
-
--- A kernel that communicates waits for other ranks, however busy its units are.
-local function mark_waiting(kernels)
-  for _, kernel in ipairs(kernels) do
-    if kernel.counters and kernel.category == categories.COMMUNICATION then
-      kernel.counters.bound = "waiting"
-    end
-  end
 end
 
 
 function limits.run(state)
   local kernels = state.kernels or {}
-  mark_waiting(kernels)
+  -- one that communicates waits for other ranks, however busy its units are
+  for _, kernel in ipairs(kernels) do
+    if kernel.counters and kernel.category == categories.COMMUNICATION then
+      kernel.counters.bound = "waiting"
+    end
+  end
   limits.add_padding(state.stages, kernels, state.metrics or state.workload)
   limits.add(state, kernels)
   limits.add_roofline(state, kernels)

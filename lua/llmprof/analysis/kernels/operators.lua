@@ -86,25 +86,6 @@ local function number_of(words, name)
 end
 
 
--- Places of the list, from 1: { word, operator, module }.
-local function places_of(launches, words)
-  local list, modules = {}, launches.modules or {}
-  for i, place in ipairs(launches.places) do
-    local kernel = launches.kernels[place.kernel + 1]
-    list[i] = { word = kernel and number_of(words, kernel),
-      operator = place.operator and launches.operators[place.operator + 1],
-      module = place.module and modules[place.module + 1] }
-  end
-  return list
-end
-
-
-local function sequence(words, places)
-  return frame.new(#words, { { name = "word", type = "integer", values = words },
-    { name = "partner", type = "integer", values = places } })
-end
-
-
 -- A function from a stage to what was launched in it in order, a frame of word and partner;
 -- of a stage that was not recorded, all.
 local function sequences(launches, places)
@@ -121,7 +102,10 @@ local function sequences(launches, places)
   end
   return function(stage)
     local name = words_of[stage] and stage or false
-    made[name] = made[name] or sequence(words_of[name][1], words_of[name][2])
+    local words, partners = table.unpack(words_of[name])
+    made[name] = made[name] or frame.new(#words, {
+      { name = "word", type = "integer", values = words },
+      { name = "partner", type = "integer", values = partners } })
     return made[name]
   end
 end
@@ -132,11 +116,6 @@ local function note(only, word, operator)
   if not word then return end
   if only[word] == nil then only[word] = operator or false
   elseif only[word] ~= operator then only[word] = false end
-end
-
-
-local function lists_all(operator)
-  return lists.sum(operator.kernels or {}, "device_ns") >= WHOLE * (operator.device_self_ns or 0)
 end
 
 
@@ -151,8 +130,9 @@ local function only_operators(operators, places, words)
   end
   if #places > 0 then return only, in_graphs end
   for _, operator in ipairs(operators.operators) do
-    if not lists_all(operator) then return {}, {} end
-    for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or operator.kernels or {}) do
+    local own = operator.kernels or {}
+    if lists.sum(own, "device_ns") < WHOLE * (operator.device_self_ns or 0) then return {}, {} end
+    for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or own) do
       note(only, number_of(words, kernel.name), operator.name)
     end
   end
@@ -184,23 +164,6 @@ end
 
 local TURN = { "pid", "device", "stage_range" }
 
--- Words that were not recorded pair off with nothing: they have no number.
-local function add_words(ops, words)
-  return rows.extend(ops, { "name" }, { { name = "word", type = "integer",
-    get = function(key) return key.name and words.numbers[joined.spelling[key.name]] end } })
-end
-
-
-local function add_turns(ops)
-  local turn = 0
-  return rows.extend(ops, rows.has(ops, "stage_range") and TURN or { "pid", "device" },
-    { { name = "turn", type = "integer", get = function()
-      turn = turn + 1
-      return turn
-    end } })
-end
-
-
 -- Columns that say what an operation is joined with, by its word and by what it pairs off
 -- with, or nil: place_of(key).
 local function operator_columns(only, in_graphs, place_of)
@@ -223,32 +186,36 @@ local function operator_columns(only, in_graphs, place_of)
 end
 
 
--- By the order of launches, else by name.
-local function join_by_order(ops, launches, places, only, in_graphs)
-  add_places(add_turns(ops), sequences(launches, places))
-  return rows.extend(ops, { "partner", "word", "api" }, operator_columns(only, in_graphs,
-    function(key) return places[key.partner] end))
-end
-
-
-local function join_by_name(ops, only)
-  return rows.extend(ops, { "word" }, operator_columns(only, only, function() return nil end))
-end
-
-
 -- All operations of a trace, row by row, with `operator`, `module` and `joined_by` ("order"
--- or "name"), absent where they did not join. operators: as docs/operators.schema.json says;
--- nil where these hold nothing to join by.
+-- or "name"), absent where they did not join: by the order of launches, else by name.
+-- operators: as docs/operators.schema.json says; nil where these hold nothing to join by.
 function joined.find(trace, found, operators)
   local words, launches = { numbers = {}, count = 0 }, operators.launches
-  local places = launches and places_of(launches, words) or {}
+  local places = lists.map(launches and launches.places or {}, function(place) -- from 1
+    local kernel = launches.kernels[place.kernel + 1]
+    return { word = kernel and number_of(words, kernel),
+      operator = place.operator and launches.operators[place.operator + 1],
+      module = place.module and launches.modules and launches.modules[place.module + 1] }
+  end)
   local only, in_graphs = only_operators(operators, places, words)
   local ops = found.ops and check(found.ops:where {})
     or stages.label(trace, check(trace:frame "gpu"), found)
   if next(only) == nil or #ops == 0 then return nil end
-  add_words(ops, words)
-  if launches then return join_by_order(ops, launches, places, only, in_graphs) end
-  return join_by_name(ops, only)
+  -- words that were not recorded pair off with nothing: they have no number
+  rows.extend(ops, { "name" }, { { name = "word", type = "integer",
+    get = function(key) return key.name and words.numbers[joined.spelling[key.name]] end } })
+  if not launches then
+    return rows.extend(ops, { "word" }, operator_columns(only, only, function() return nil end))
+  end
+  local turn = 0
+  rows.extend(ops, rows.has(ops, "stage_range") and TURN or { "pid", "device" },
+    { { name = "turn", type = "integer", get = function()
+      turn = turn + 1
+      return turn
+    end } })
+  add_places(ops, sequences(launches, places))
+  return rows.extend(ops, { "partner", "word", "api" }, operator_columns(only, in_graphs,
+    function(key) return places[key.partner] end))
 end
 
 
@@ -288,13 +255,6 @@ end
 
 
 -- ---- sums ----
-
--- The operations of the repeats that count.
-local function used_of(found, ops)
-  if found.whole then return check(ops:where {}) end
-  return check(ops:where { stage_range = stages.used_ranges(found) })
-end
-
 
 local function sums_by(ops, by)
   return ops:group { by = by, total = { "duration", "outside_ns" } }
@@ -350,7 +310,8 @@ end
 -- docs/operators.schema.json, `joined`; nil where no operation is in them. ops: of
 -- joined.find, which it changes.
 function joined.summary(trace, found, ops)
-  local used = used_of(found, add_idle(trace, found, ops))
+  local all = add_idle(trace, found, ops)
+  local used = check(all:where(found.whole and {} or { stage_range = stages.used_ranges(found) }))
   if #used == 0 then return nil end
   local made = { all = nothing(0), order = nothing(), name = nothing(), outside_ns = 0 }
   local totals = {}

@@ -106,46 +106,22 @@ local function mangled_names(frame)
 end
 
 
--- A label for each name, by the largest; that of any more is the function's name.
-local function add_labels(list)
-  local names, seen = {}, {}
-  for i = 1, math.min(#list, kernels.LISTED) do
-    lists.entry(names, seen, list[i].name, list[i].name)
-  end
-  local made = labels.unique(names)
-  for _, kernel in ipairs(list) do kernel.label = made[kernel.name] or kernel.short_name end
-end
-
-
 -- Sorted by total time, each with its id, its label and its shares.
 function kernels.rank(list)
   lists.sort(list, "-total_ns", "name", "stage", "part")
-  for i, kernel in ipairs(list) do kernel.id = i end
-  add_labels(list)
+  -- a label for each name, by the largest; that of any more is the function's name
+  local names = lists.map(lists.grouped(lists.first(list, kernels.LISTED), "name"),
+    function(own) return own[1].name end)
+  local made = labels.unique(names)
+  for i, kernel in ipairs(list) do
+    kernel.id, kernel.label = i, made[kernel.name] or kernel.short_name
+  end
   add_shares(list)
   return list
 end
 
 
--- The GPU that a kernel ran on, where it is one; and how many there are otherwise.
-local function device_of(row) return row.distinct.device == 1 and row.device.min or nil end
-
-local function devices_of(row) return row.distinct.device > 1 and row.distinct.device or nil end
-
-
 -- ---- where there are many names ----
-
--- The names that take most time; what has none (false) is one of them.
-local function largest_names(frame)
-  local sums = errors.check(frame:group { by = { "name" },
-    columns = { { "time", "sum", "duration" } } })
-  local largest = errors.check(sums:sort({ { "time", true }, { "name" } },
-    kernels.LISTED))
-  local names = largest:values "name"
-  names[#names + 1] = false
-  return names
-end
-
 
 -- What kernels are, summed up by stage and category: list of { stage, part, category, names
 -- (how many), calls, total_ns }.
@@ -171,7 +147,10 @@ end
 local function divided(frame, rules)
   if #frame <= kernels.LISTED
     or frame:count_groups { by = { "name" } } <= kernels.LISTED then return frame end
-  local names = largest_names(frame)
+  local sums = errors.check(frame:group { by = { "name" },
+    columns = { { "time", "sum", "duration" } } })
+  local largest = errors.check(sums:sort({ { "time", true }, { "name" } }, kernels.LISTED))
+  local names = lists.add(largest:values "name", { false }) -- what has none is one of them
   local others = errors.check(frame:where { { "name", "~=", names } })
   return errors.check(frame:where { name = names }), summed(others, rules)
 end
@@ -191,11 +170,11 @@ function kernels.list(trace, found, rules)
   local mangled = mangled_names(frame)
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
     sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
-    local times, name = row.duration, known(row.name) or UNNAMED
+    local times, name, gpus = row.duration, known(row.name) or UNNAMED, row.distinct.device
     list[i] = {
       name = name, short_name = known(row.short_name) or name, mangled_name = mangled[name],
-      stage = row.stage or stages.WHOLE_RUN, part = row.part, device = device_of(row),
-      devices = devices_of(row),
+      stage = row.stage or stages.WHOLE_RUN, part = row.part,
+      device = gpus == 1 and row.device.min or nil, devices = gpus > 1 and gpus or nil,
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max,
       std_ns = row.count > 1 and times.stddev or nil,

@@ -149,23 +149,17 @@ local function kernel_sums(kernels, stage)
 end
 
 
--- Copies and sets: what the kernels leave of the stage's GPU time.
-local function memory_row(list, instances)
-  local row = { category = categories.MEMORY, gpu_time_ns = 0, calls = 0 }
-  for _, instance in ipairs(instances) do
-    if instance.graphs > 0 then return nil end -- their kernels are not known one by one
-    row.gpu_time_ns = row.gpu_time_ns + instance.gpu_time
-    row.calls = row.calls + instance.copies + instance.sets
-  end
-  for _, kernels in ipairs(list) do row.gpu_time_ns = row.gpu_time_ns - kernels.gpu_time_ns end
-  return row.calls > 0 and row.gpu_time_ns > 0 and row or nil
-end
-
-
 -- Means per instance by category, largest first.
 local function category_rows(kernels, stage, instances)
   local list, all = kernel_sums(kernels, stage), 0
-  list[#list + 1] = memory_row(list, instances)
+  -- copies and sets: what the kernels leave of the stage's GPU time, unless graphs ran, whose
+  -- kernels are not known one by one
+  local memory = { category = categories.MEMORY,
+    calls = lists.sum(instances, "copies") + lists.sum(instances, "sets"),
+    gpu_time_ns = lists.sum(instances, "gpu_time") - lists.sum(list, "gpu_time_ns") }
+  if lists.sum(instances, "graphs") == 0 and memory.calls > 0 and memory.gpu_time_ns > 0 then
+    list[#list + 1] = memory
+  end
   for _, row in ipairs(list) do all = all + row.gpu_time_ns end
   for _, row in ipairs(list) do
     row.share = all > 0 and row.gpu_time_ns / all or nil
@@ -195,16 +189,6 @@ local function mean_waiting(split, instances)
   end
   local means = {}
   for class, ns in pairs(sums) do means[class .. "_ns"] = ns / #instances end
-  return means
-end
-
-
-local function mean_api(measure, instances)
-  local means = {}
-  for class, entry in pairs(measure(instances)) do
-    means[class] = { calls = entry.calls / #instances, ns = entry.ns / #instances }
-  end
-  means.host = nil
   return means
 end
 
@@ -316,7 +300,12 @@ function breakdown.add(list, trace, found, kernels)
       stage.host_copies_alone_ns = alone(own)
       stage.categories = category_rows(kernels, stage.name, own)
       stage.waits = has_calls and waits_in(own) or nil
-      stage.api = has_calls and mean_api(api, own) or nil
+      stage.api = has_calls and {} or nil
+      for class, entry in pairs(has_calls and api(own) or {}) do
+        if class ~= "host" then
+          stage.api[class] = { calls = entry.calls / #own, ns = entry.ns / #own }
+        end
+      end
       stage.launch_delay = delays[stage.name]
     end
   end
