@@ -373,8 +373,8 @@ end
 
 
 -- Notes, then those of the largest kernels of a group.
-function evidence.with_kernels(notes, group, stage, more)
-  return lists.add(notes, evidence.largest(group, stage, more))
+function evidence.with_kernels(notes, group, stage)
+  return lists.add(notes, evidence.largest(group, stage))
 end
 
 

@@ -165,19 +165,18 @@ local STAGE_FIELDS = { "stage", "rank", "units", "now", "after", "after_low", "a
   "refused" }
 
 
-local function object_of(row, fields, suffix)
+local TIMES = { now = true, after = true, after_low = true, after_high = true, shared_low = true,
+  shared_high = true, gain = true, low = true, high = true, gpu_free = true,
+  cpu_free = true, recorded = true, replayed = true, waits = true, unexplained = true }
+
+local function object_of(row, fields)
   local object = {}
   for _, field in ipairs(fields) do
-    local is_time = suffix[field]
-    object[is_time and field .. "_ns" or field] = row[field]
+    object[TIMES[field] and field .. "_ns" or field] = row[field]
   end
   return object
 end
 
-
-local TIMES = { now = true, after = true, after_low = true, after_high = true, shared_low = true,
-  shared_high = true, gain = true, low = true, high = true, gpu_free = true,
-  cpu_free = true, recorded = true, replayed = true, waits = true, unexplained = true }
 
 local FIT_FIELDS = { "name", "units", "recorded", "replayed", "error", "waits", "unexplained",
   "refused" }
@@ -192,9 +191,9 @@ local function to_json(made)
       replayed_ns = model.window - model.busy },
     blind = model:blind() }
   for i, row in ipairs(made.stages or {}) do
-    object.stages[i] = object_of(row, STAGE_FIELDS, TIMES)
+    object.stages[i] = object_of(row, STAGE_FIELDS)
   end
-  for i, stage in ipairs(model.stages) do object.fit[i] = object_of(stage, FIT_FIELDS, TIMES) end
+  for i, stage in ipairs(model.stages) do object.fit[i] = object_of(stage, FIT_FIELDS) end
   for i, one in ipairs(made.changes or {}) do object.changes[i] = one end
   return errors.check(json.encode(object, { pretty = true })) .. "\n"
 end

@@ -111,16 +111,6 @@ local function means_by_repeat(instances, value)
 end
 
 
--- The stages of a repeat that do not count; nil when all do.
-local function left_out_of(found, rep)
-  local list = json.list {}
-  for _, entry in ipairs(found.repeats.left_out or {}) do
-    if entry.rep == rep and cold.is_stage(entry) then list[#list + 1] = entry.stage end
-  end
-  return #list > 0 and list or nil
-end
-
-
 -- Every repeat, the ones left out too: { rep, used, left_out (its stages that do
 -- not count), outlier (the first, when it took far longer than the others),
 -- ttft_ns, tpot_ns, tokens_per_s }.
@@ -130,8 +120,11 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
   local ttft, walls = means_by_repeat(prefills, waited), means_by_repeat(decodes, "wall")
   local list = json.list {}
   for rep = 1, found.repeats.count do
+    local left_out = lists.map(found.repeats.left_out or {}, function(one)
+      return one.rep == rep and cold.is_stage(one) and one.stage or nil
+    end)
     local entry = { rep = rep, used = rep > cold.skipped(found.repeats),
-      left_out = left_out_of(found, rep), ttft_ns = ttft[rep],
+      left_out = #left_out > 0 and json.list(left_out) or nil, ttft_ns = ttft[rep],
       outlier = rep == 1 and found.repeats.first_is_outlier or nil }
     local times = flat(steps_by_repeat[rep] or {})
     if #times > 0 then
@@ -150,16 +143,14 @@ end
 
 -- The repeats with a decode that counts; those without any decode do, too.
 local function counted_of(decodes, list)
-  local used_in, counted = {}, {}
+  local used_in = {}
   for _, instance in ipairs(decodes) do
     used_in[instance.rep] = used_in[instance.rep] or instance.used
   end
-  for _, entry in ipairs(list) do
-    local counts = used_in[entry.rep]
-    if counts == nil then counts = entry.used end
-    if counts then counted[#counted + 1] = entry end
-  end
-  return counted
+  return lists.filtered(list, function(entry)
+    if used_in[entry.rep] == nil then return entry.used end
+    return used_in[entry.rep]
+  end)
 end
 
 
@@ -167,16 +158,6 @@ end
 
 -- A slope is told from chance at this many standard errors.
 local ERRORS = 3
-
-
--- Does no run speak against the slope of all?
-local function agree(times, slope)
-  for _, values in ipairs(times) do
-    local own, err = statistics.slope { values }
-    if own and own * slope < 0 and math.abs(own) > ERRORS * err then return false end
-  end
-  return true
-end
 
 
 -- How much longer each step is than the one before it, so per token of context; its standard
@@ -189,7 +170,11 @@ local function slope_of(runs)
   end
   local slope, err = statistics.slope(times)
   if not slope then return nil end
-  if math.abs(slope) <= ERRORS * err or not agree(times, slope) then return slope, err, "none" end
+  local is_against = lists.any(times, function(values) -- does a run speak against that of all?
+    local own, own_err = statistics.slope { values }
+    return own and own * slope < 0 and math.abs(own) > ERRORS * own_err
+  end)
+  if math.abs(slope) <= ERRORS * err or is_against then return slope, err, "none" end
   return slope, err, slope > 0 and "longer" or "shorter"
 end
 

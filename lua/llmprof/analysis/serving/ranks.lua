@@ -17,6 +17,7 @@ local rank_events = require "llmprof.analysis.timeline.rank_events"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.ranks"
 local rows = require "llmprof.ranks.rows"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local steps = require "llmprof.analysis.stages.steps"
 local version = require "llmprof.version"
@@ -139,18 +140,14 @@ end
 -- What figures of a timeline leave out, as llmprof.ranks.uncounted wants it: of the rank that has
 -- most of it. found: of analysis.stages.find.
 function rank_view.uncounted(trace, found)
-  local of_rank, counts, most = {}, {}, nil
+  local of_rank, counts = {}, {}
   for _, instance in ipairs(found.instances) do
     local rank = instance.rank or 0
     of_rank[rank], counts[rank] = of_rank[rank] or {}, counts[rank] or 0
     if not instance.parent then add_steps(of_rank[rank], instance) end
     if not instance.used then counts[rank] = counts[rank] + 1 end
   end
-  for rank, count in pairs(counts) do
-    if not most or count > counts[most] or count == counts[most] and rank < most then
-      most = rank
-    end
-  end
+  local most = lists.largest(sorted_keys(counts), function(rank) return counts[rank] end)
   return { epoch = trace:info().epoch, by_phase = of_rank[most] or {} }
 end
 
@@ -202,9 +199,9 @@ local function knowledge_of(found)
 end
 
 
--- Add `step`, the place of each among those of its rank, from 0. rank: the column.
-local function number_steps(frame, rank)
-  return collectives.number(frame, { rank = rank, start = "start", ["end"] = "end" }, "step")
+-- Add `step`, the place of each among those of its rank, from 0.
+local function number_steps(frame)
+  return collectives.number(frame, { rank = "rank", start = "start", ["end"] = "end" }, "step")
 end
 
 
@@ -212,9 +209,9 @@ end
 local function restep(made, own)
   local names = lists.filtered(rows.names(made), function(name) return name ~= "step" end)
   spans.look_up(made, "step", own, "step", "own_step")
-  local view = errors.check(made:select(table.move(names, 1, #names, 2, { "own_step" })))
+  local view = errors.check(made:select(lists.joined({ "own_step" }, names)))
   view:lag { column = "own_step", offset = 0, name = "step" }
-  return errors.check(view:select(table.move(names, 1, #names, 2, { "step" })))
+  return errors.check(view:select(lists.joined({ "step" }, names)))
 end
 
 
@@ -222,7 +219,7 @@ end
 -- where it has none. found: of analysis.stages.find.
 function rank_view.frames(trace, file, found)
   local own = part.of(trace, file, knowledge_of(found), true)
-  if own.steps then number_steps(own.steps, "rank") end
+  if own.steps then number_steps(own.steps) end
   local _, made = ranks.examine({ own }, {})
   if own.steps and made.collectives then made.collectives = restep(made.collectives, own.steps) end
   return made
@@ -233,33 +230,12 @@ end
 -- (with rank, phase and step), time }, nil where they are not. found: of analysis.stages.find.
 function rank_view.find_steps(trace, found)
   local list, known = part.find_steps(trace, knowledge_of(found))
-  if known then number_steps(known.frame, "rank") end
+  if known then number_steps(known.frame) end
   return list, known
 end
 
 
 -- ---- results of parts alone ----
-
--- When the last of the captures began: the same parts always make the same results.
-local function latest(parts)
-  local newest
-  for _, one in ipairs(parts) do
-    local epoch = one.about.epoch
-    if epoch and (not newest or epoch > newest) then newest = epoch end
-  end
-  return newest and os.date("!%Y-%m-%dT%H:%M:%SZ", newest // 1000000000) or clock.timestamp()
-end
-
-
-local function devices_of(record)
-  local list, seen = json.list {}, {}
-  for _, rank in ipairs(record.ranks) do
-    lists.entry(list, seen, ("%s/%s"):format(rank.file, rank.device),
-      { id = rank.device, name = rank.gpu })
-  end
-  return list
-end
-
 
 -- Stages of the phases of steps, over all ranks.
 local function stages_of(record)
@@ -283,15 +259,22 @@ local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 -- results.json of parts alone: ranks, and what follows from them; and the frames that it was
 -- made of. id: of the run.
 function rank_view.results(parts, knowledge, id, left_out, unread)
-  local created = latest(parts)
+  -- when the last of the captures began: the same parts always make the same results
+  local _, newest = lists.largest(parts, function(one) return one.about.epoch end)
   errors.check_as("nothing", #parts > 0 or nil, "no file could be read")
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     link = hardware.link, left_out = left_out, unread = unread })
   local engine = record.engine and engines.find(record.engine)
+  local devices = lists.grouped(record.ranks, function(rank)
+    return ("%s/%s"):format(rank.file, rank.device)
+  end)
   return {
     schema_version = 1,
-    run = { id = id, recipe = "ranks", created = created, llmprof = version.version },
-    source = {}, environment = { devices = devices_of(record) },
+    run = { id = id, recipe = "ranks", created = clock.timestamp(newest),
+      llmprof = version.version },
+    source = {}, environment = { devices = json.list(lists.map(devices, function(own)
+      return { id = own[1].device, name = own[1].gpu }
+    end)) },
     engine = engine and { name = engine.name, title = engine.title },
     stages = stages_of(record), kernels = json.list {}, ranks = record,
     missing = json.list { { what = "kernels by stage, counters, copies", why = NO_TIMELINE,

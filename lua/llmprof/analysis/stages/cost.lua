@@ -80,22 +80,12 @@ local function prefill_cost(arch, run, own_stage)
 end
 
 
-local function decode_cost(arch, run)
-  local steps = run.new_tokens and run.new_tokens - 1 or 0
-  if steps < 1 then return nil end
-  local done = { batch = run.batch, steps = steps, context = run.prompt_tokens }
-  return model.decode(arch, done), done
-end
-
-
 -- Tokens that a request has in steps that only prefill, by their labels; nil where one says none.
 local function labelled_tokens(instances)
-  local tokens, requests = 0, 0
-  for _, instance in ipairs(instances) do
-    if not instance.work or not instance.context then return nil end
-    tokens, requests = tokens + instance.work, requests + instance.context
+  if lists.any(instances, function(one) return not (one.work and one.context) end) then
+    return nil
   end
-  return requests > 0 and math.floor(tokens / requests + 0.5) or nil
+  return math.floor(lists.sum(instances, "work") / lists.sum(instances, "context") + 0.5)
 end
 
 
@@ -142,8 +132,9 @@ local function from_description(given, stage, own_stage)
     cost, done = encoder_cost(arch, run, role)
   elseif arch.decoder and role == "prefill" then
     cost, done, sequence = prefill_cost(arch, run, own_stage)
-  elseif arch.decoder and role == "decode" then
-    cost, done = decode_cost(arch, run)
+  elseif arch.decoder and role == "decode" and (run.new_tokens or 0) > 1 then
+    done = { batch = run.batch, steps = run.new_tokens - 1, context = run.prompt_tokens }
+    cost = model.decode(arch, done)
   end
   if not cost then return nil end
   local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats or 0
@@ -180,18 +171,6 @@ local function contradiction(given)
 end
 
 
--- Why no stage has a cost, and what would give it one.
-local function reason(given)
-  if not given.arch then
-    return given.arch_complaint or "nothing describes the model",
-      "describe the architecture in model.arch, name a config.json with model.config, or give "
-        .. "the recipe a function flops(stage, metrics, cfg)"
-  end
-  return "the run does not say how many tokens it had",
-    "a workload that writes metrics.json, as docs/workload.md describes"
-end
-
-
 -- Give each stage its cost. given: arch
 -- (of llmprof.model), arch_complaint, run (of
 -- llmprof.model), metrics, flops (the recipe's, of stage and metrics).
@@ -211,8 +190,13 @@ function work.add(stages, given)
       how = "model.arch or model.config of the model that ran" }
   end
   if any then return nil end
-  local why, how = reason(given)
-  return { what = "the model's cost", why = why, how = how }
+  if given.arch then
+    return { what = "the model's cost", why = "the run does not say how many tokens it had",
+      how = "a workload that writes metrics.json, as docs/workload.md describes" }
+  end
+  return { what = "the model's cost", why = given.arch_complaint or "nothing describes the model",
+    how = "describe the architecture in model.arch, name a config.json with model.config, or give "
+      .. "the recipe a function flops(stage, metrics, cfg)" }
 end
 
 

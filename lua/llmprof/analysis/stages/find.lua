@@ -66,15 +66,6 @@ local function instance_of(row, number, list)
 end
 
 
-local function instances_of(frame, list)
-  local made = {}
-  for row = 1, #frame do
-    made[#made + 1] = instance_of(rows.get(frame, row, COLUMNS), row - 1, list)
-  end
-  return lists.sort(made, "start", "range")
-end
-
-
 -- { instances (with rank, pid, requests, tokens), declared (the stages that there are),
 -- engine (its name), members, steps (their frame) } where an engine's labels mark the
 -- steps; nil where they do not, or where a stage that is asked for is a range.
@@ -85,8 +76,12 @@ local function find_steps(trace, declared, any)
   local names_others = lists.any(declared, function(stage) return not found.steps[stage.name] end)
   if any and names_others then return nil end
   local list, known = part.steps(trace, rank_view.knowledge())
-  local instances = instances_of(known.frame, list)
+  local instances = {}
+  for row = 1, #known.frame do
+    instances[#instances + 1] = instance_of(rows.get(known.frame, row, COLUMNS), row - 1, list)
+  end
   if #instances == 0 then return nil end
+  lists.sort(instances, "start", "range")
   local phases = lists.map(PHASES, function(name)
     return lists.find(instances, "stage", name) and { name = name }
   end)
@@ -189,14 +184,6 @@ local function find_instances(trace, declared)
   local list = lists.sort(merge_nested(instances), "start", "range")
   end_open(list, last)
   return list
-end
-
-
--- One instance that spans the trace, for a trace without any stage.
-local function whole_run(trace)
-  local first, last = check(trace:frame "gpu"):union():span()
-  if not first then return {} end
-  return { { stage = stages.WHOLE_RUN, start = first, stop = last } }
 end
 
 
@@ -314,17 +301,6 @@ local function busy_of(ops)
 end
 
 
--- The instances' times on the GPU, stages and parts each by themselves.
-local function project(trace, declared, instances)
-  for _, top in ipairs { true, false } do
-    local level = lists.filtered(instances, function(instance)
-      return (instance.parent == nil) == top
-    end)
-    steps.project(trace, labels_at(declared, top), level)
-  end
-end
-
-
 -- Does each instance run on one GPU, and a process on several, as executions of a program of XLA
 -- do?
 local function are_on_one_each(instances)
@@ -371,17 +347,15 @@ end
 -- Mark the last instance of a trace where the capture ended in it, and end it there: others of its
 -- stage end with the GPU's work, or a range in it ends at the same time as it does.
 local function cut_at_end(trace, instances, ops, covered)
-  local last, others = instances[#instances], {}
+  local last = instances[#instances]
   for _, instance in ipairs(instances) do
     if instance.stop > last.stop then last = instance end
   end
   if last.cut or tail_of(last) < TAIL or last.done < select(2, ops:union():span()) then return end
-  for _, instance in ipairs(instances) do
-    if instance ~= last and instance.stage == last.stage then others[#others + 1] = instance end
-  end
-  for _, other in ipairs(others) do
-    if tail_of(other) >= TAIL / 2 then return end
-  end
+  local others = lists.filtered(instances, function(instance)
+    return instance ~= last and instance.stage == last.stage
+  end)
+  if lists.any(others, function(other) return tail_of(other) >= TAIL / 2 end) then return end
   local ended = #check(check(trace:frame "ranges"):where { open = 0,
     ["end"] = last.host_stop or last.stop })
   if #others > 0 or ended > 1 then
@@ -426,13 +400,20 @@ function stages.find(trace, declared, policy, overlap)
   end
   if inferred then instances = inferred.instances end
   local whole = #instances == 0
-  if whole then instances = whole_run(trace) end
+  if whole then -- one that spans the trace
+    local first, last = check(trace:frame "gpu"):union():span()
+    instances[1] = first and { stage = stages.WHOLE_RUN, start = first, stop = last }
+  end
   local count = cold.number_repeats(by_engine and {} or declared, instances)
   local ops = stages.label(trace, check(trace:frame "gpu"),
     { declared = declared, whole = whole, inferred = inferred, instances = instances,
       by_engine = by_engine })
   local are_ranges = not (inferred or whole or by_engine)
-  if are_ranges then project(trace, declared, instances) end
+  for _, top in ipairs(are_ranges and { true, false } or {}) do -- stages and parts by themselves
+    steps.project(trace, labels_at(declared, top), lists.filtered(instances, function(instance)
+      return (instance.parent == nil) == top
+    end))
+  end
   local busy, forget_busy = busy_of(ops)
   measure(ops, busy, instances, whole)
   if are_ranges then

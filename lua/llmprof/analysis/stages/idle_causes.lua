@@ -13,6 +13,7 @@
 -- Time in several at once (several threads) counts for the first of these.
 local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local steps = require "llmprof.analysis.stages.steps"
 
@@ -60,21 +61,14 @@ function waiting.names(trace)
 end
 
 
-local function launching_threads(ops)
-  local threads = {}
-  for _, row in ipairs(ops:group { by = { "launch_pid", "launch_tid" } }) do
-    threads[#threads + 1] = rows.thread_of(row.launch_pid, row.launch_tid)
-  end
-  return threads
-end
-
-
 -- Of a process, or of all: the calls of the threads that launch its operations.
 local function classes_of(trace, api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  local names = {}
-  for i, class in ipairs(BUSY) do names[i] = waiting.names(trace)[class] end
-  return classes.of(check(api:where { thread = launching_threads(ops) }), "name", names)
+  local names = lists.map(BUSY, function(class) return waiting.names(trace)[class] end)
+  local threads = lists.map(ops:group { by = { "launch_pid", "launch_tid" } }, function(row)
+    return rows.thread_of(row.launch_pid, row.launch_tid)
+  end)
+  return classes.of(check(api:where { thread = threads }), "name", names)
 end
 
 
@@ -104,16 +98,6 @@ function waiting.calls(trace, ops)
 end
 
 
--- Operations that a replay of a CUDA graph ran; nil where there are none.
-local function replayed(ops)
-  local names = {}
-  for _, row in ipairs(ops:group { by = { "api" } }) do
-    if row.api and row.api:find("GraphLaunch", 1, true) then names[#names + 1] = row.api end
-  end
-  return #names > 0 and check(ops:where { api = names }) or nil
-end
-
-
 -- The intervals in which graph replays hold the GPU: from a replay's first operation to its
 -- last, and before that from the return of the call that launched it.
 local function replays(ops)
@@ -130,7 +114,10 @@ end
 -- A function from a process and a GPU (nil: all of them) to when it kept the GPU: when that
 -- worked, and between the kernels of replays. nil of one without replays.
 local function kept_by(found)
-  local ops, sets = replayed(found.ops), {}
+  local names = lists.map(found.ops:group { by = { "api" } }, function(row)
+    return row.api and row.api:find("GraphLaunch", 1, true) and row.api or nil
+  end)
+  local ops, sets = #names > 0 and check(found.ops:where { api = names }), {}
   return function(pid, device)
     local key = ("%s %s"):format(pid, device)
     if not ops or sets[key] == false then return nil end

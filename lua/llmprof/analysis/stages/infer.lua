@@ -79,16 +79,13 @@ end
 
 -- Of kernels without a telling name, those that have the longest period.
 local function slowest(rhythms)
-  local span, longest = 0, 0
-  for _, rhythm in ipairs(rhythms) do span = math.max(span, rhythm.span) end
-  local function is_steady(rhythm)
+  local _, span = lists.largest(rhythms, "span")
+  local steady = lists.filtered(rhythms, function(rhythm)
     return rhythm.longest >= UNNAMED_STEPS and rhythm.span >= UNNAMED_SPAN * span
-  end
-  for _, rhythm in ipairs(rhythms) do
-    if is_steady(rhythm) then longest = math.max(longest, rhythm.period) end
-  end
-  return lists.filtered(rhythms, function(rhythm)
-    return is_steady(rhythm) and rhythm.period >= longest * (1 - SAME_PERIOD)
+  end)
+  local _, longest = lists.largest(steady, "period")
+  return lists.filtered(steady, function(rhythm)
+    return rhythm.period >= longest * (1 - SAME_PERIOD)
   end)
 end
 

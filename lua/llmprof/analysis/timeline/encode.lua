@@ -153,11 +153,11 @@ end
 -- ---- names and lanes ----
 
 -- A list of different texts, each with its number from 0; those beyond the most are one.
-local function numbering(most)
+local function numbering()
   local list, numbers = json.list {}, {}
   return list, function(name)
     local known = text.truncate(text.clean(name), LABEL, "middle")
-    if #list >= most and not numbers[known] then known = "(other names)" end
+    if #list >= LABELS and not numbers[known] then known = "(other names)" end
     if not numbers[known] then
       list[#list + 1] = known
       numbers[known] = #list - 1
@@ -175,8 +175,8 @@ Timeline.__index = Timeline
 function encode.new()
   local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0,
     categories = {}, matches = {}, matched = 0 }, Timeline)
-  self.labels, self.label = numbering(LABELS)
-  self.stages, self.stage = numbering(LABELS)
+  self.labels, self.label = numbering()
+  self.stages, self.stage = numbering()
   return self
 end
 
@@ -213,25 +213,15 @@ end
 -- returns the rows that have one. title: a function of a row of keys, which may give the
 -- rank, too.
 function Timeline:add_lanes(view, kind, by, title)
-  local keys, numbers = {}, {}
-  for _, row in ipairs(view:group { by = by }) do keys[#keys + 1] = row end
-  local function place(row)
-    local list = {}
-    for i, name in ipairs(by) do list[i] = row[name] or -1 end
-    return list
+  local numbers = {}
+  local function key_of(row)
+    return tuple(table.unpack(lists.map(by, function(name) return row[name] or -1 end)))
   end
-  table.sort(keys, function(a, b)
-    local left, right = place(a), place(b)
-    for i = 1, #by do
-      if left[i] ~= right[i] then return left[i] < right[i] end
-    end
-    return false
-  end)
-  for _, row in ipairs(keys) do
-    numbers[tuple(table.unpack(place(row)))] = self:lane(kind, title(row)) or false
+  for _, row in ipairs(lists.sort(view:group { by = by }, table.unpack(by))) do
+    numbers[key_of(row)] = self:lane(kind, title(row)) or false
   end
   rows.extend(view, by, { { name = "lane", type = "integer", get = function(row)
-    return numbers[tuple(table.unpack(place(row)))]
+    return numbers[key_of(row)]
   end } })
   return check(view:where { { "lane", ">=", 0 } })
 end
@@ -263,23 +253,15 @@ end
 
 -- ---- the rest, in shares ----
 
--- The span in SHARES parts, each { from, to }.
-local function parts_of(span)
-  local parts, length = {}, span.last - span.first
-  for i = 1, SHARES do
-    local from = span.first + length * (i - 1) // SHARES
-    parts[i] = { from, math.max(span.first + length * i // SHARES, from + 1) }
-  end
-  return parts
-end
-
-
 -- How busy each lane of these views was in each part of the span; none where the window
 -- has all of it.
 function Timeline:shares(views, span, window)
-  local lanes, shares = {}, {}
+  local lanes, shares, parts, length = {}, {}, {}, span.last - span.first
   local is_all = window.first <= span.first and window.last >= span.last
-  local parts = is_all and {} or parts_of(span)
+  for i = 1, SHARES do -- the span in parts, each { from, to }
+    local from = span.first + length * (i - 1) // SHARES
+    parts[i] = { from, math.max(span.first + length * i // SHARES, from + 1) }
+  end
   for _, view in ipairs(is_all and {} or views) do
     local covered = view:covered({ "lane" }, parts)
     for i, row in ipairs(view:group { by = { "lane" } }) do

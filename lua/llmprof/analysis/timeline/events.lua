@@ -151,14 +151,6 @@ local function gpu_columns(timeline, view, given)
 end
 
 
-local function gpu_frame(timeline, view, given)
-  for _, made in ipairs(gpu_columns(timeline, view, given)) do
-    rows.extend(view, made[1], made[2])
-  end
-  return check(view:select(encode.GPU))
-end
-
-
 -- ---- the CPU ----
 
 local function thread_title(what)
@@ -263,7 +255,12 @@ local function frames_of(timeline, given, views, span, window, ranks, marks)
   local ranges = timeline:add_lanes(views[3], "range", { "pid", "tid", "level" },
     thread_title(amd and "ranges" or "NVTX"))
   local samples = samples_of(timeline, given.trace, window)
-  local own = encode.seen(ops, window, function(view) return gpu_frame(timeline, view, given) end)
+  local own = encode.seen(ops, window, function(view)
+    for _, made in ipairs(gpu_columns(timeline, view, given)) do
+      rows.extend(view, made[1], made[2])
+    end
+    return check(view:select(encode.GPU))
+  end)
   local made = {
     { "mark", pack.join { marks, rank_marks } },
     { "gpu", pack.join { own, rank_gpu } },

@@ -27,8 +27,8 @@ local check = errors.check
 local function percent(share) return text.number(share * 100, share < 0.1 and 1 or 0) .. " %" end
 
 
-local function level_of(share, warning, problem)
-  if share > problem then return "problem" end
+local function level_of(share, warning)
+  if share > LOST_PROBLEM then return "problem" end
   return share > warning and "warning" or "ok"
 end
 
@@ -48,10 +48,10 @@ local function kernels_of_graphs(state)
 end
 
 
-local function count_calls(by_name, pattern)
+local function count_launches(by_name)
   local count = 0
   for name, calls in pairs(by_name) do
-    if name:find(pattern) then count = count + calls end
+    if name:find "GraphLaunch" then count = count + calls end
   end
   return count
 end
@@ -61,7 +61,7 @@ end
 local CAPTURED = 2
 
 local function graphs(state)
-  local launches = count_calls(state.api_calls, "GraphLaunch")
+  local launches = count_launches(state.api_calls)
   local captured = state.captured_launches
   if launches == 0 and captured > CAPTURED * state.kinds.kernels then
     return { level = "problem", text = ("a graph is captured here and never replayed: %s launches "
@@ -70,7 +70,7 @@ local function graphs(state)
       .. "beside that one names the operators of its kernels" }
   end
   if launches == 0 or not state.knows "calls" then return nil end
-  local served = count_calls(state.served_calls, "GraphLaunch")
+  local served = count_launches(state.served_calls)
   local rows, nodes = state.kinds.graphs, state.graph_kernels
   local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
     text.count(launches), text.count(rows), text.count(nodes))
@@ -81,7 +81,7 @@ local function graphs(state)
     return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
       fix = kernels_of_graphs(state) }
   elseif served < launches then
-    return { level = level_of((launches - served) / launches, LOST_WARNING, LOST_PROBLEM),
+    return { level = level_of((launches - served) / launches, LOST_WARNING),
       text = ("%s; %s launches have no GPU work"):format(seen, text.count(launches - served)),
       fix = state.by_nsys and "capture a shorter range, or compare with nsys.cuda_graph_trace=graph"
         or "capture a shorter range" }
@@ -140,7 +140,7 @@ local function launches(state)
       .. "no operation of a GPU"):format(text.count(issued)), fix = unrecorded(state) }
   end
   local lost = (issued - served) / issued
-  return { level = level_of(lost, LOST_WARNING, LOST_PROBLEM),
+  return { level = level_of(lost, LOST_WARNING),
     text = ("%s kernel launches, %s without a kernel"):format(text.count(issued),
       text.count(issued - served)),
     fix = "let the workload synchronise before it exits; capture a shorter range" }
@@ -156,7 +156,7 @@ local function orphans(state)
         text.count(state.orphan_ops), text.count(state.ops)),
       fix = "let the program synchronise before the capture begins" }
   end
-  return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
+  return { level = level_of(share, LOST_WARNING),
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
       text.count(state.ops)),
     fix = remedy(state, "they were launched before the capture began, or their calls were "
@@ -388,7 +388,7 @@ local function gather(given)
   state.ranges = #ranges
   state.open_ranges = #ranges:where { open = 1 }
   state.captured_launches = captured_launches(api, sorted_keys(state.api_calls))
-  if count_calls(state.api_calls, "GraphLaunch") > 0 then
+  if count_launches(state.api_calls) > 0 then
     local kernels = check(trace:frame "kernels")
     state.graph_kernels = #kernels:where { { "graph_node", "~=", false } }
   end
@@ -410,7 +410,7 @@ local function invariant(examine)
   return function(state)
     local seen = examine(state)
     if not seen then return nil end
-    return { level = level_of(seen.share, 0, LOST_PROBLEM), text = seen.text, fix = seen.fix }
+    return { level = level_of(seen.share, 0), text = seen.text, fix = seen.fix }
   end
 end
 

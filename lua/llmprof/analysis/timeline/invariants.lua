@@ -106,16 +106,6 @@ local function doubled(state, names, columns, conditions)
 end
 
 
--- Ranges of stages that are part of another one.
-local function nested_ranges(found)
-  local count = 0
-  for _, instance in ipairs(found and found.instances or {}) do
-    count = count + (instance.ranges and #instance.ranges - 1 or 0)
-  end
-  return count
-end
-
-
 function invariants.rows(state)
   local all, twice, said = 0, 0, {}
   for _, entry in ipairs(unique) do
@@ -124,7 +114,10 @@ function invariants.rows(state)
     if count > 0 then said[#said + 1] = ("%s %s"):format(text.count(count), entry[2]) end
   end
   if all == 0 then return nil end
-  local inner = nested_ranges(state.found)
+  -- ranges of stages that are part of another one
+  local inner = lists.sum(state.found and state.found.instances or {}, function(instance)
+    return instance.ranges and #instance.ranges - 1
+  end)
   return { share = part(twice, all), text = (twice == 0 and "no row is there twice"
     or table.concat(said, " and ") .. " are there twice") .. (inner > 0
       and ("; %s that lie inside another of their name, or are there twice, count once"):format(
