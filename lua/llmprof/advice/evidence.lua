@@ -392,8 +392,7 @@ local LINES = 3
 -- By line, what it launched of the kernels with these ids in an instance of the stage: list of
 -- { line, function, calls, ns }, the largest first.
 local function lines_of(results, stage, ids)
-  local wanted, by_line, list = {}, {}, {}
-  for _, id in ipairs(ids) do wanted[id] = true end
+  local wanted, by_line, list = lists.set(ids), {}, {}
   for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
     for _, from in ipairs(wanted[kernel.id] and kernel.lines or {}) do
       local key = from.line .. " " .. (from["function"] or "")

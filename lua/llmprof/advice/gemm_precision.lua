@@ -44,14 +44,11 @@ end
 
 
 local function changes_of(stage, kernels)
-  local by_left, list = { [OF_TF32] = {}, [OF_FP32] = {} }, {}
-  for _, kernel in ipairs(kernels) do
-    table.insert(by_left[kind_of(kernel) == FP32 and OF_FP32 or OF_TF32], kernel)
-  end
-  for _, left in ipairs { OF_FP32, OF_TF32 } do
-    lists.add(list, evidence.change(("scale(%%s, %g)"):format(left), stage, by_left[left]))
-  end
-  return list
+  local of_fp32, of_tf32 = lists.parted(kernels, function(kernel)
+    return kind_of(kernel) == FP32
+  end)
+  return lists.joined(evidence.change(("scale(%%s, %g)"):format(OF_FP32), stage, of_fp32),
+    evidence.change(("scale(%%s, %g)"):format(OF_TF32), stage, of_tf32))
 end
 
 

@@ -1,5 +1,6 @@
 -- Another program takes turns on the GPU: whatever runs when one ends lasts until the next.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "other_program_on_the_gpu" }
 
@@ -14,10 +15,8 @@ function rule.examine_stage(results, stage, report)
   if share < WORTH then
     return ("launches that last longer take %s of the time"):format(evidence.percent(share))
   end
-  local named = {}
-  for _, name in ipairs(other.names) do named[name] = true end
   local group = evidence.kernels(results, stage, function(kernel)
-    return named[kernel.short_name] or false
+    return lists.has(other.names, kernel.short_name)
   end)
   report.finding {
     stage = stage.name,

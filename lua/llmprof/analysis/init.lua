@@ -10,6 +10,8 @@ local clock = require "llmprof.io.clock"
 local dataflow = require "llmprof.process.dataflow"
 local document = require "llmprof.io.document"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local process_pool = require "llmprof.process.pool"
 local version = require "llmprof.version"
 
@@ -87,26 +89,14 @@ end
 
 local function selection_record(selection, plan)
   if not selection then return nil end
-  local groups = json.list {}
-  for i, group in ipairs(selection.groups) do
-    groups[i] = { name = group.name, kernels = json.list(group.kernels), coverage = group.coverage,
+  local groups = json.list(lists.map(selection.groups, function(group)
+    return { name = group.name, kernels = json.list(group.kernels), coverage = group.coverage,
       of = group.of }
-  end
+  end))
   return { policy = selection.policy, coverage = selection.coverage, filter = selection.filter,
     kernels = json.list(selection.kernels), groups = groups,
     shortened = plan and plan.changes and #plan.changes > 0 and json.list(plan.changes) or nil,
     dropped = json.list(plan and plan.dropped or {}) }
-end
-
-
--- The operators without the order of their launches, which is in a file of its own, and
--- with what of the timeline joined them.
-local function operators_record(operators, joined)
-  if not operators then return nil end
-  local made = {}
-  for key, value in pairs(operators) do made[key] = value end
-  made.launches, made.joined = nil, joined
-  return made
 end
 
 
@@ -117,7 +107,10 @@ local function results_of(fields)
   results.run = { id = fields.run_id, recipe = fields.recipe, created = clock.timestamp(),
     llmprof = version.version, top_n = fields.top_n }
   results.selection = selection_record(fields.selection, fields.plan)
-  results.operators = operators_record(fields.operators, fields.joined)
+  if fields.operators then -- the order of their launches is in a file of its own
+    results.operators = merged(fields.operators)
+    results.operators.launches, results.operators.joined = nil, fields.joined
+  end
   results.inferred = fields.inferred and records("inferred", { fields.inferred })[1]
   results.ranks = fields.trace and fields.ranks -- their times are on its clock
   results.kernels = records("kernel", fields.kernels or {})

@@ -2,6 +2,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local process = require "llmprof.process.child"
 local spawn = require "llmprof.spawn"
 
@@ -52,8 +53,8 @@ end
 -- options: of spawn; on_idle: of llmprof.process.
 function tools.capture(argv, options, on_idle)
   local lines = {}
-  local given = { timeout = PATIENCE, on_line = function(line) lines[#lines + 1] = line end }
-  for key, value in pairs(options or {}) do given[key] = value end
+  local given = merged({ timeout = PATIENCE,
+    on_line = function(line) lines[#lines + 1] = line end }, options or {})
   local result, message = process.run(argv, given, on_idle)
   if not result then return nil, message end
   if result.interrupted then errors.raise("interrupted", "interrupted") end

@@ -17,6 +17,7 @@ local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
 local has_group = require("llmprof.tables.keys").has_group
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local nearest = require "llmprof.tables.keys"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local user = require "llmprof.recipe.user"
@@ -70,8 +71,7 @@ local type_of = config.type_of
 
 -- The built-in keys and the recipe's, by name. sections: what the recipe's report has.
 function config.declare(recipe_options, sections)
-  local declared = {}
-  for key, declaration in pairs(defaults) do declared[key] = declaration end
+  local declared = merged(defaults)
   if sections then
     local known = defaults.report
     local own = lists.map(lists.filtered(sections, "title"), "name")
@@ -489,11 +489,9 @@ end
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
 -- or nil, words the settings of the command line; more: other fields of config.compose.
 function config.of_recipe(made, file, words, more)
-  local given = { options = made.options, sections = made.sections, recipe = made.config,
-    recipe_name = made.file,
-    identify = made.identify, file = file, words = words }
-  for key, value in pairs(more or {}) do given[key] = value end
-  return config.compose(given)
+  return config.compose(merged({ options = made.options, sections = made.sections,
+    recipe = made.config, recipe_name = made.file, identify = made.identify, file = file,
+    words = words }, more or {}))
 end
 
 

@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local nearest = require "llmprof.tables.keys"
 local range_name = require "llmprof.trace.nvtx_names"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -330,7 +331,7 @@ end
 -- Options that workloads of PyTorch with a prefill and a decode share; a recipe's own go before
 -- them.
 function recipe.torch_options(own)
-  local options = {
+  return merged({
     ["device"] = { "GPU the workload runs on", "cuda:0" },
     ["infer.batch"] = { "Sequences side by side", 1, min = 1 },
     ["infer.max_new_tokens"] = { "Tokens generated, the first by prefill", 64, min = 1 },
@@ -349,9 +350,7 @@ function recipe.torch_options(own)
       choices = { "off", "on" } },
     ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false,
       runs = true },
-  }
-  for key, declaration in pairs(own) do options[key] = declaration end
-  return options
+  }, own)
 end
 
 

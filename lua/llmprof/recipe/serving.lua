@@ -14,6 +14,7 @@
 -- graphs out (optional).
 local engines = require "llmprof.engines"
 local json = require "llmprof.json"
+local merged = require("llmprof.tables.keys").merged
 local recipe = require "llmprof.recipe"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local lists = require "llmprof.tables.lists"
@@ -85,12 +86,8 @@ local eager_load = {
 
 
 local function options_of(engine)
-  local options = server_options(engine)
-  for _, more in ipairs { load_options(), has_window(engine) and window_load or {},
-    engine.eager and eager_load or {}, engine.options or {} } do
-    for key, declaration in pairs(more) do options[key] = declaration end
-  end
-  return options
+  return merged(server_options(engine), load_options(), has_window(engine) and window_load or {},
+    engine.eager and eager_load or {}, engine.options or {})
 end
 
 
@@ -253,16 +250,14 @@ local function identify(cfg) return { name = cfg.model.path:match "([^/]+)/*$" }
 
 -- Options of an engine whose prefill and decode are servers of their own.
 function serving.pair_options(more)
-  local options = {
+  return merged({
     ["server.prefill"] = { "http://HOST:PORT of the one that prefills, with server.url", "" },
     ["server.decode"] = { "The same of the one that decodes", "" },
     ["server.prefill_port"] = { "Where the one listens, on 127.0.0.1", 8100, min = 1, max = 65535 },
     ["server.decode_port"] = { "Where the other does", 8200, min = 1, max = 65535 },
     ["server.prefill_gpus"] = { "CUDA_VISIBLE_DEVICES of the one", "0" },
     ["server.decode_gpus"] = { "The same of the other", "1" },
-  }
-  for key, declaration in pairs(more or {}) do options[key] = declaration end
-  return options
+  }, more or {})
 end
 
 

@@ -5,6 +5,7 @@ local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local model = require "llmprof.model"
 local sys = require "llmprof.sys"
 local vendor_tools = require "llmprof.nvidia.tools"
@@ -36,7 +37,7 @@ end
 function identity.full(given)
   local said = {}
   for _, key in ipairs(configured) do said[key] = given.cfg[key] end
-  for key, value in pairs(given.metrics and given.metrics.model or {}) do said[key] = value end
+  said = merged(said, given.metrics and given.metrics.model or {})
   local about = given.workload
   if about and about.weights then said.weights = about.weights end
   local arch = given.arch

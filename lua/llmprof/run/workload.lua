@@ -3,6 +3,7 @@
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
+local merged = require("llmprof.tables.keys").merged
 local supervise = require "llmprof.run.supervise"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
@@ -233,9 +234,8 @@ function workload.run(ctx, given)
   for _, name_in in ipairs { layout.metrics_in, layout.operators_in } do
     fs.remove(ctx.run:path(name_in(given.folder)))
   end
-  local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
-  for name, value in pairs(given.spec.env) do env[name] = value end
-  for name, value in pairs(given.env or {}) do env[name] = value end
+  local env = merged({ LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }, given.spec.env,
+    given.env or {})
   local watch = given.guard or supervise.new { stall_s = ctx.cfg.workload.stall_s, works = true,
     folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)

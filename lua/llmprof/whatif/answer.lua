@@ -3,6 +3,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local output = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -42,15 +43,10 @@ local FIT = {
 
 
 local function shown(rows)
-  local list = {}
-  for i, row in ipairs(rows) do
-    local one = {}
-    for key, value in pairs(row) do one[key] = value end
-    if row.low then one.interval = ("%s to %s"):format(ms(row.low), ms(row.high)) end
-    one.percent = row.share and row.share * 100
-    list[i] = one
-  end
-  return list
+  return lists.map(rows, function(row)
+    return merged(row, { percent = row.share and row.share * 100,
+      interval = row.low and ("%s to %s"):format(ms(row.low), ms(row.high)) })
+  end)
 end
 
 

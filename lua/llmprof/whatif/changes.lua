@@ -18,6 +18,7 @@ local idle_causes = require "llmprof.analysis.stages.idle_causes"
 local layers = require "llmprof.analysis.stages.layers"
 local has = require("llmprof.ranks.rows").has
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
@@ -846,10 +847,7 @@ local FRAMES = { kernels = true, ops = true, transfers = true, api = true }
 -- A change from its text, over the session of one part, of which it is the `number`-th; nil where
 -- the text says that this part has none, as `rank == 2 and remove(kernels)` does of others.
 function changes.read(code, source, number)
-  local own = { rank = number - 1 }
-  for name, make in pairs(makers) do own[name] = make end
-  for name, one in pairs(choices) do own[name] = one end
-  own.gaps = choice("gaps", source)
+  local own = merged(makers, choices, { rank = number - 1, gaps = choice("gaps", source) })
   local environment = session.strict(own, function(name)
     return FRAMES[name] and source[name] or nil
   end, FRAMES)

@@ -5,6 +5,7 @@ local collectives = require "llmprof.collectives"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local lazy = require "llmprof.io.lazy"
+local merged = require("llmprof.tables.keys").merged
 local overhead = require "llmprof.analysis.latency.overhead"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -344,12 +345,10 @@ end
 
 -- The same run, all of it as it was under the profiler, where the CPU takes `speed` as long.
 function Model:profiled(speed)
-  local own = {}
-  for key, value in pairs(self) do own[key] = value end
+  local own = merged(self)
   own.stages, own.by_name, own.fitted, own.lengths, own.speed = {}, {}, {}, self.replayed, speed
   for i, stage in ipairs(self.stages) do
-    local copy = {}
-    for key, value in pairs(stage) do copy[key] = value end
+    local copy = merged(stage)
     copy.plain, copy.misfit, copy.plain_ns = nil, nil, nil
     own.stages[i], own.by_name[stage.name] = copy, copy
   end

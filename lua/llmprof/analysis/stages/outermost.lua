@@ -49,8 +49,8 @@ end
 
 -- Tags right inside of ranges with this tag, of a domain: list of { tag, first }.
 local function inside_tag(ranges, tag, domain)
-  local steps, children = {}, ranges:where { domain = domain or false }
-  for _, row in ipairs(ranges:where { tag = tag }:values "range") do steps[row] = true end
+  local children = ranges:where { domain = domain or false }
+  local steps = lists.set(ranges:where { tag = tag }:values "range")
   local tags, seen = {}, {}
   local names, starts = children:values "tag", children:values "start"
   for i, parent in ipairs(children:values "parent") do

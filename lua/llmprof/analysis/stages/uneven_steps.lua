@@ -228,8 +228,7 @@ end
 local MOST_OTHERS = 64
 
 local function divide(items, places)
-  local is_slow, slow, others = {}, {}, {}
-  for _, place in ipairs(places) do is_slow[place] = true end
+  local is_slow, slow, others = lists.set(places), {}, {}
   for place, item in ipairs(items) do
     if is_slow[place] then
       slow[#slow + 1] = item

@@ -5,6 +5,7 @@ local counter_plan = require "llmprof.analysis.counters.plan"
 local errors = require "llmprof.process.errors"
 local kernels = require "llmprof.analysis.kernels.table"
 local layout = require "llmprof.bundle.layout"
+local merged = require("llmprof.tables.keys").merged
 local recipe = require "llmprof.recipe"
 local ncu = require "llmprof.nvidia.ncu"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -106,8 +107,7 @@ local CHEAP = 2
 
 -- The kernels a recipe chose, as a set.
 local function set_of(chosen, list)
-  local known, wanted = {}, {}
-  for _, kernel in ipairs(list) do known[kernel] = true end
+  local known, wanted = lists.set(list), {}
   if type(chosen) ~= "table" then
     errors.raise("usage", "select_kernels: a list of kernels is expected, got " .. type(chosen))
   end
@@ -136,10 +136,7 @@ end
 local function policy_of(ctx)
   local policy, source = ctx.cfg.top_n, ctx.state.capture
   if not (source and source.cheap and source.cheap(ctx)) then return policy end
-  local more = {}
-  for key, value in pairs(policy) do more[key] = value end
-  more.kernels = CHEAP * policy.kernels
-  return more
+  return merged(policy, { kernels = CHEAP * policy.kernels })
 end
 
 
