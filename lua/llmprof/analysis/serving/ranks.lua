@@ -86,10 +86,11 @@ local function relabel(list, ranges)
 end
 
 
--- The trace as a rank of it sees it, for what looks at operations alone.
+-- The trace as a rank of it sees it, for what looks at operations and ranges alone.
 local function seen_by(trace, member)
   return { frame = function(_, name)
-    return trace:frame(name):where { pid = member.pid, device = member.device }
+    return trace:frame(name):where { pid = member.pid,
+      device = name ~= "ranges" and member.device or nil }
   end }
 end
 
