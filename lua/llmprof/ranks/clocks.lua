@@ -6,8 +6,8 @@ local pack = require "llmprof.pack"
 
 local clocks = {}
 
--- Pairs of collectives' ends that a fit wants at least.
-local LEAST_PAIRS = 8
+-- Pairs of collectives' ends that a fit wants at least, and that clocks want which need none.
+local LEAST_PAIRS, LEAST_AS_THEY_ARE = 8, 4
 
 -- Ends of one collective lie this near each other on one clock; clocks that do not
 -- differ by more are left as they are. ns.
@@ -29,6 +29,7 @@ end
 
 -- together: both ranks are of one file, whose clock is not to be put right.
 local function is_good(made, together)
+  if made.count >= LEAST_AS_THEY_ARE and made.raw <= NEAR then return true end
   return made.count >= LEAST_PAIRS and (together and made.raw or made.residual) <= TRUSTED
 end
 

@@ -22,6 +22,24 @@ describe("clocks of ranks", function()
     end
   end)
 
+  it("are as they are where few collectives end together, and no three of them", function()
+    local function few(count)
+      local some = support.parts(support.four())
+      for _, part in ipairs(some) do
+        local first, last = part.collectives:get(601, "start"),
+          part.collectives:get(600 + count, "start")
+        part.collectives = assert(part.collectives:where { { "start", ">=", first },
+          { "start", "<=", last } })
+      end
+      return support.examine(some)
+    end
+    local record = few(5)
+    assert.same({ 5, 5, 5, 5 }, { record.ranks[1].matched, record.ranks[2].matched,
+      record.ranks[3].matched, record.ranks[4].matched })
+    assert.equal(5, record.files[2].pairs)
+    assert.equal("unknown", few(3).verdict.kind)
+  end)
+
   it("are put right after 5 ms and 20 ppm to under 5 us", function()
     local truth = waiting(support.examine((support.parts(support.four()))))
     parts[3] = support.shifted(parts[3], 5 * MS, 20e-6)
