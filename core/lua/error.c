@@ -28,13 +28,18 @@ void llmprof_lua_error_class(lua_State *L) {
   lua_pop(L, 1);
 }
 
+static void set_string(lua_State *L, const char *field, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, field);
+}
+
 static void push_error(lua_State *L, const llmprof_error *err) {
   bool interrupted = err->code == LLMPROF_INTERRUPTED;
   luaL_checkstack(L, 3, NULL);
   lua_createtable(L, 0, 3);
-  llmprof_lua_set_string(L, "kind", interrupted ? "interrupted" : "failed");
-  llmprof_lua_set_string(L, "message", err->message);
-  llmprof_lua_set_string(L, "code", llmprof_code_name(err->code));
+  set_string(L, "kind", interrupted ? "interrupted" : "failed");
+  set_string(L, "message", err->message);
+  set_string(L, "code", llmprof_code_name(err->code));
   luaL_setmetatable(L, ERROR);
 }
 
