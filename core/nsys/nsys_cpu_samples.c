@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/bounds.h"
 #include "nsys/nsys_internal.h"
 #include "text/text.h"
@@ -282,15 +281,11 @@ static bool load(loader *l, llmprof_error *err) {
 bool llmprof_nsys_load_cpu_samples(nsys_export *export,
                                    llmprof_builder *builder,
                                    llmprof_error *err) {
-  loader *l = llmprof_zalloc(1, sizeof *l);
-  if (!l) return llmprof_fail_nomem(err);
-  l->export = export;
-  l->builder = builder;
-  llmprof_intern_init_keyed(&l->samples, sizeof(sample), offsetof(sample, row));
-  llmprof_intern_init_keyed(&l->places, sizeof(place), offsetof(place, name));
-  bool ok = load(l, err);
-  llmprof_intern_free(&l->samples);
-  llmprof_intern_free(&l->places);
-  llmprof_free(l);
+  loader l = {.export = export, .builder = builder};
+  llmprof_intern_init_keyed(&l.samples, sizeof(sample), offsetof(sample, row));
+  llmprof_intern_init_keyed(&l.places, sizeof(place), offsetof(place, name));
+  bool ok = load(&l, err);
+  llmprof_intern_free(&l.samples);
+  llmprof_intern_free(&l.places);
   return ok;
 }

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
-
 enum {
   WORD = 8,
   INT = 4,
@@ -20,21 +18,6 @@ enum {
   ENTRY_OFFSET,
   ENTRY_INTS,
 };
-
-static nsys_payload_schema *schema_of(const nsys_payloads *p, int64_t id) {
-  for (size_t i = 0; i < p->count; i++) {
-    if (p->schemas[i].id == id) return &p->schemas[i];
-  }
-  return NULL;
-}
-
-static bool add_schema(nsys_payloads *p, int64_t id) {
-  if (!llmprof_grow(&p->schemas, &p->cap, p->count + 1, sizeof *p->schemas))
-    return false;
-  p->schemas[p->count++] =
-      (nsys_payload_schema){id, SIZE_MAX, SIZE_MAX, SIZE_MAX};
-  return true;
-}
 
 static bool is_called(const char *text, size_t size, const char *name) {
   return text && size == strlen(name) && memcmp(text, name, size) == 0;
@@ -52,31 +35,24 @@ static size_t *place_of(nsys_payload_schema *schema, const char *name,
 
 static bool take_entry(void *user, const llmprof_scan *scan,
                        const int64_t *values) {
-  nsys_payloads *p = user;
+  const nsys_payload_schema none = {values[ENTRY_SCHEMA], SIZE_MAX, SIZE_MAX,
+                                    SIZE_MAX};
   size_t size;
   const char *name = llmprof_scan_text(scan, 0, &size);
   if (!place_of(&(nsys_payload_schema){0}, name, size)) return true;
-  if (!schema_of(p, values[ENTRY_SCHEMA]) &&
-      !add_schema(p, values[ENTRY_SCHEMA]))
-    return false;
-  nsys_payload_schema *schema = schema_of(p, values[ENTRY_SCHEMA]);
+  nsys_payload_schema *schema = llmprof_intern_put(user, &none);
+  if (!schema) return false;
   int64_t offset = values[ENTRY_OFFSET]; /* NULL for the first */
   *place_of(schema, name, size) = offset == LLMPROF_ABSENT ? 0 : (size_t)offset;
   return true;
 }
 
-bool nsys_payloads_load(nsys_payloads *payloads, const nsys_export *export,
+bool nsys_payloads_load(llmprof_intern *schemas, const nsys_export *export,
                         llmprof_error *err) {
   const llmprof_scan_spec spec = {"NVTX_PAYLOAD_SCHEMA_ENTRIES",
                                   COLUMNS("schemaId", "offset", "name"),
                                   ENTRY_INTS, 1};
-  *payloads = (nsys_payloads){0};
-  return llmprof_scan_each(export->db, &spec, take_entry, payloads, NULL, err);
-}
-
-void nsys_payloads_free(nsys_payloads *payloads) {
-  llmprof_free(payloads->schemas);
-  *payloads = (nsys_payloads){0};
+  return llmprof_scan_each(export->db, &spec, take_entry, schemas, NULL, err);
 }
 
 /* ---- bytes ---- */
@@ -94,16 +70,16 @@ static int64_t field(const char *part, size_t size, size_t offset,
   return (int64_t)word_at(part + offset, width);
 }
 
-nsys_payload nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
+nsys_payload nsys_payload_read(const llmprof_intern *schemas, const char *bytes,
                                size_t size) {
   nsys_payload made = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT};
-  if (!bytes || size < WORD || !payloads->count) return made;
+  if (!bytes || size < WORD) return made;
   uint64_t count = word_at(bytes, WORD);
   for (uint64_t i = 0; i < count && i < MOST_PARTS; i++) {
     size_t at = WORD + (size_t)i * PART;
     if (at + PART > size) return made;
-    const nsys_payload_schema *schema =
-        schema_of(payloads, (int64_t)word_at(bytes + at, WORD));
+    int64_t id = (int64_t)word_at(bytes + at, WORD);
+    const nsys_payload_schema *schema = llmprof_intern_seek(schemas, &id);
     uint64_t length = word_at(bytes + at + WORD, WORD);
     uint64_t begin = word_at(bytes + at + 2 * WORD, WORD);
     if (!schema || begin > size || length > size - begin) continue;

@@ -19,16 +19,10 @@ typedef struct nsys_payload_schema {
   size_t communicator, bytes, ranks;
 } nsys_payload_schema;
 
-typedef struct nsys_payloads {
-  nsys_payload_schema *schemas;
-  size_t count, cap;
-} nsys_payloads;
-
-/* The schemas of an export that have one of the fields; none where it has no
- * such table. nsys_payloads_free also after a failure. */
-bool nsys_payloads_load(nsys_payloads *payloads, const nsys_export *export,
+/* Add the schemas of an export that have one of the fields, by id; none where
+ * it has no such table. */
+bool nsys_payloads_load(llmprof_intern *schemas, const nsys_export *export,
                         llmprof_error *err);
-void nsys_payloads_free(nsys_payloads *payloads);
 
 /* LLMPROF_ABSENT: it does not say. */
 typedef struct nsys_payload {
@@ -38,7 +32,7 @@ typedef struct nsys_payload {
 } nsys_payload;
 
 /* The fields in the bytes of a range's payload, which may be anything. */
-nsys_payload nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
+nsys_payload nsys_payload_read(const llmprof_intern *schemas, const char *bytes,
                                size_t size);
 
 #endif

@@ -68,10 +68,10 @@ typedef struct scope {
 typedef struct range_loader {
   nsys_export *export;
   llmprof_builder *builder;
-  nsys_payloads payloads;
-  llmprof_intern scopes; /* those that have names; the first of each counts */
-  llmprof_intern used;   /* domains of ranges */
-  bool left_open;        /* a range has no end */
+  llmprof_intern payloads; /* of nsys_payload_schema */
+  llmprof_intern scopes;   /* those that have names; the first of each counts */
+  llmprof_intern used;     /* domains of ranges */
+  bool left_open;          /* a range has no end */
 } range_loader;
 
 /* ---- events ---- */
@@ -269,10 +269,12 @@ static bool load(range_loader *l, llmprof_error *err) {
 bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
                               llmprof_error *err) {
   range_loader l = {.export = export, .builder = builder};
+  llmprof_intern_init_keyed(&l.payloads, sizeof(nsys_payload_schema),
+                            sizeof(int64_t));
   llmprof_intern_init_keyed(&l.scopes, sizeof(scope), offsetof(scope, name));
   llmprof_intern_init_keyed(&l.used, sizeof(scope), offsetof(scope, name));
   bool ok = load(&l, err);
-  nsys_payloads_free(&l.payloads);
+  llmprof_intern_free(&l.payloads);
   llmprof_intern_free(&l.scopes);
   llmprof_intern_free(&l.used);
   return ok;

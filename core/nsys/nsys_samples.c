@@ -26,7 +26,6 @@ const char *const nsys_sampled_columns[LLMPROF_SAMPLED] = {
 };
 
 enum {
-  MOST_METRICS = 256,
   SOURCES = NSYS_METRICS_GPU_MASK + 1, /* GPUs at most */
 };
 
@@ -46,8 +45,7 @@ typedef struct reading {
 typedef struct loader {
   const nsys_export *export;
   llmprof_builder *builder;
-  metric metrics[MOST_METRICS];
-  size_t metric_count;
+  llmprof_intern metrics; /* of metric, by type and id */
   reading *readings;
   size_t count, cap;
   bool sorted;           /* so far */
@@ -71,18 +69,10 @@ static bool take_metric(void *user, const llmprof_scan *scan,
   loader *l = user;
   size_t size;
   const char *name = llmprof_scan_text(scan, 0, &size);
-  llmprof_sampled value = name ? value_of(name, size) : LLMPROF_SAMPLED;
-  if (value == LLMPROF_SAMPLED || l->metric_count == MOST_METRICS) return true;
-  l->metrics[l->metric_count++] = (metric){values[0], values[1], value};
-  return true;
-}
-
-static llmprof_sampled metric_value(const loader *l, int64_t type, int64_t id) {
-  for (size_t i = 0; i < l->metric_count; i++) {
-    if (l->metrics[i].type == type && l->metrics[i].id == id)
-      return l->metrics[i].value;
-  }
-  return LLMPROF_SAMPLED;
+  const metric named = {values[0], values[1],
+                        name ? value_of(name, size) : LLMPROF_SAMPLED};
+  return named.value == LLMPROF_SAMPLED ||
+         llmprof_intern_put(&l->metrics, &named);
 }
 
 /* ---- values ---- */
@@ -124,10 +114,10 @@ static bool take_value(void *user, const llmprof_scan *scan,
                        const int64_t *values) {
   loader *l = user;
   int64_t type = values[METRIC_TYPE];
-  llmprof_sampled of = metric_value(l, type, values[METRIC_ID]);
-  return of == LLMPROF_SAMPLED ||
-         add_reading(l, values[METRIC_TIME], type, (int)of,
-                     llmprof_scan_double(scan, 0));
+  const int64_t key[] = {type, values[METRIC_ID]};
+  const metric *of = llmprof_intern_seek(&l->metrics, key);
+  return !of || add_reading(l, values[METRIC_TIME], type, (int)of->value,
+                            llmprof_scan_double(scan, 0));
 }
 
 /* A row of our own table; one without values says where the next begins. */
@@ -220,13 +210,10 @@ static bool load(nsys_export *export, loader *l, llmprof_error *err) {
 
 bool llmprof_nsys_load_samples(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err) {
-  loader *l = llmprof_zalloc(1, sizeof *l);
-  if (!l) return llmprof_fail_nomem(err);
-  l->export = export;
-  l->builder = builder;
-  l->sorted = true;
-  bool ok = load(export, l, err);
-  llmprof_free(l->readings);
-  llmprof_free(l);
+  loader l = {.export = export, .builder = builder, .sorted = true};
+  llmprof_intern_init_keyed(&l.metrics, sizeof(metric), 2 * sizeof(int64_t));
+  bool ok = load(export, &l, err);
+  llmprof_intern_free(&l.metrics);
+  llmprof_free(l.readings);
   return ok;
 }

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "spool/spool_internal.h"
 
 /* What a metric stands for, by a part of NVIDIA's name; its values are percents

@@ -4,7 +4,6 @@
  * GPU names its program and its instruction. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/buffer.h"
 #include "xplane/xplane_internal.h"
 
