@@ -71,12 +71,10 @@ local function read_about(path) return whole(document.read(inside(path, ABOUT), 
 
 -- The folders of a baseline's runs, that of the first first.
 function baselines.folders(path)
-  local list = { path }
-  for _, id in ipairs(files.list(inside(path, MORE))) do
+  return lists.joined({ path }, lists.map(files.list(inside(path, MORE)), function(id)
     local folder = inside(path, ("%s/%s"):format(MORE, id))
-    if fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" then list[#list + 1] = folder end
-  end
-  return list
+    return fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" and folder or nil
+  end))
 end
 
 
@@ -89,16 +87,14 @@ end
 -- All of them by name: { name, run (id of the first), runs (how many), recipe, saved
 -- (UTC), current }.
 function baselines.list(root)
-  local list, current = {}, baselines.current(root)
-  for _, name in ipairs(files.list(folder_of(root))) do
+  local current = baselines.current(root)
+  return lists.map(files.list(folder_of(root)), function(name)
     local path = baselines.find(name, root)
-    if path then
-      local about = read_about(path)
-      list[#list + 1] = { name = name, run = about.run, runs = #baselines.folders(path),
-        recipe = about.recipe, saved = about.saved, current = name == current }
-    end
-  end
-  return list
+    if not path then return nil end
+    local about = read_about(path)
+    return { name = name, run = about.run, runs = #baselines.folders(path),
+      recipe = about.recipe, saved = about.saved, current = name == current }
+  end)
 end
 
 

@@ -154,10 +154,10 @@ end
 local function run_in(folder, name, hint, root)
   artifacts.check_links(folder)
   local path = layout.find(folder, "results") or unfinished(folder, root)
-  local results, plain = results_file.load_comparable(path, hint), {}
-  for _, ran in ipairs { layout.workload.before, layout.workload.after } do
-    plain[#plain + 1] = load_metrics(folder, ran)
-  end
+  local results = results_file.load_comparable(path, hint)
+  local plain = lists.map({ layout.workload.before, layout.workload.after }, function(ran)
+    return load_metrics(folder, ran)
+  end)
   local own = load_metrics(folder, layout.workload.folder)
   if not next(results.source) then plain[#plain + 1] = own end -- no profiler ran
   return { name = name, results = results, plain = plain,

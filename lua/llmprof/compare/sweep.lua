@@ -78,13 +78,11 @@ local function rate(value) return text.number(value, 2) .. "/s" end
 
 
 local function knee_of(rows)
-  for i, row in ipairs(rows) do
-    if row.mark == "knee" then
-      return ("Knee: %s are answered as they come; of %s they are not, or wait three times as "
-        .. "long."):format(rate(row.offered_per_s), rate(rows[i + 1].offered_per_s))
-    end
-  end
-  if rows[#rows].mark == "beyond" then
+  local knee, beyond = lists.find(rows, "mark", "knee"), lists.find(rows, "mark", "beyond")
+  if knee then
+    return ("Knee: %s are answered as they come; of %s they are not, or wait three times as "
+      .. "long."):format(rate(knee.offered_per_s), rate(beyond.offered_per_s))
+  elseif beyond then
     return ("No knee: even %s are more than is answered."):format(rate(rows[1].offered_per_s))
   end
   return ("No knee up to %s: sweep higher rates."):format(rate(rows[#rows].offered_per_s))

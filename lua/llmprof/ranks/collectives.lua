@@ -397,26 +397,20 @@ function collectives.add_layers(all, divisions)
 end
 
 
-local function place_record(group)
-  return { phase = group.phase, layer = group.layer, rank = group.world, count = group.count,
-    caused_ns = group.caused.total, late_ns = group.late.total,
-    more_work_ns = total(group, "more_work"), more_gap_ns = total(group, "more_gap"),
-    more_kernels = group.more_kernels.mean }
-end
-
-
 -- Who the others waited for, by phase and layer (absent: outside of layers), the most
 -- first: list of { phase, layer, rank, count, caused_ns, late_ns, more_work_ns,
 -- more_gap_ns, more_kernels }. more_work_ns: how much longer the late rank computed
 -- before it than the others as their mean, more_gap_ns: how much longer it did nothing,
 -- more_kernels: how many more it ran, as the mean.
 function collectives.places(met)
-  local list = json.list {}
-  for i, group in ipairs(met.last:group { by = { "world", "phase", "layer" },
-    sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }) do
-    list[i] = place_record(group)
-  end
-  return lists.sort(list, "-caused_ns", "rank", "phase", "layer")
+  local groups = met.last:group { by = { "world", "phase", "layer" },
+    sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }
+  return json.list(lists.sort(lists.map(groups, function(group)
+    return { phase = group.phase, layer = group.layer, rank = group.world, count = group.count,
+      caused_ns = group.caused.total, late_ns = group.late.total,
+      more_work_ns = total(group, "more_work"), more_gap_ns = total(group, "more_gap"),
+      more_kernels = group.more_kernels.mean }
+  end), "-caused_ns", "rank", "phase", "layer"))
 end
 
 

@@ -78,7 +78,7 @@ end
 
 -- Inferred steps of start-up that are left out, of all parts; nil without.
 local function startup_of(parts)
-  local sum = lists.sum(parts, function(part) return part.about.startup_steps or 0 end)
+  local sum = lists.sum(parts, function(part) return part.about.startup_steps end)
   return sum > 0 and sum or nil
 end
 
@@ -319,14 +319,13 @@ end
 
 -- Of each rank what the results tell.
 local function rank_records(list)
-  local fields, records = document.fields("results", "rank"), json.list {}
-  for i, rank in ipairs(list) do
+  local fields = document.fields("results", "rank")
+  return json.list(lists.map(list, function(rank)
     local record = {}
     for _, key in ipairs(fields) do record[key] = rank[key] end
     record.file = rank.file:match "([^/]*)$"
-    records[i] = record
-  end
-  return records
+    return record
+  end))
 end
 
 

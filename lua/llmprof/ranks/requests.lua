@@ -200,14 +200,13 @@ end
 -- The mean interval of the steps that make tokens, as a closed loop sees them: of all
 -- steps with requests in decode, each as often as it has such requests.
 local function interval_of(groups)
-  local tokens, time = 0, 0
-  for _, group in ipairs(groups) do
-    local made = group.generation
-    if group.interval_ns and made and made > 0 then
-      tokens = tokens + made * group.count
-      time = time + made * group.count * group.interval_ns
-    end
+  local function tokens_of(group)
+    return group.interval_ns and group.generation and group.generation * group.count or 0
   end
+  local tokens = lists.sum(groups, tokens_of)
+  local time = lists.sum(groups, function(group)
+    return tokens_of(group) * (group.interval_ns or 0)
+  end)
   return tokens > 0 and time / tokens or nil
 end
 

@@ -119,10 +119,8 @@ end
 
 
 local function next_commands(name, results)
-  local list = { ("llmprof show %s stages"):format(name), ("llmprof show %s findings"):format(name),
-    ("llmprof show %s kernels -n 20"):format(name) }
-  if #results.kernels == 0 then table.remove(list) end
-  return list
+  local tables = { "stages", "findings", #results.kernels > 0 and "kernels -n 20" or nil }
+  return lists.map(tables, function(of) return ("llmprof show %s %s"):format(name, of) end)
 end
 
 
@@ -166,14 +164,11 @@ end
 local function clients_line(results)
   local given = results.load
   if not given then return nil end
-  local said = {}
-  for _, of in ipairs { { "ttft", "TTFT" }, { "tpot", "TPOT" } } do
-    local time = given[of[1]]
-    if time then
-      said[#said + 1] = ("%s %s%s"):format(of[2], text.duration(time.mean_ns),
-        time.p99_ns and (" (p99 %s)"):format(text.duration(time.p99_ns)) or "")
-    end
-  end
+  local said = lists.map({ "ttft", "tpot" }, function(key)
+    local time = given[key]
+    return time and ("%s %s%s"):format(key:upper(), text.duration(time.mean_ns),
+      time.p99_ns and (" (p99 %s)"):format(text.duration(time.p99_ns)) or "")
+  end)
   if given.tokens_per_s then said[#said + 1] = text.number(given.tokens_per_s, 1) .. " tokens/s" end
   if #said == 0 then return nil end
   local who = { given.generator }

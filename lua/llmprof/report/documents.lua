@@ -228,18 +228,16 @@ end
 -- The figures that everybody asks for first, without the profiler where that was
 -- measured; those that were not measured are not there. nil without any.
 local function tiles(results)
-  local latency, whole, list = overhead.latency_of(results), results.efficiency or {}, {}
-  for _, key in ipairs { "ttft", "tpot" } do
-    if latency[key] then list[#list + 1] = time_tile(key:upper(), latency[key]) end
-  end
+  local latency, whole = overhead.latency_of(results), results.efficiency or {}
+  local list = lists.map({ "ttft", "tpot" }, function(key)
+    return latency[key] and time_tile(key:upper(), latency[key])
+  end)
   if latency.tokens_per_s then list[#list + 1] = rate_tile(latency.tokens_per_s) end
-  for _, key in ipairs { "mfu", "mbu" } do
+  lists.add(list, lists.map({ "mfu", "mbu" }, function(key)
     local value = whole[key] and whole[key].value
-    if value then
-      list[#list + 1] = tile(key:upper(), { plain = whole.time_source == "plain runs" },
-        words.rounded(value * 100, 2) .. " %", "all stages together")
-    end
-  end
+    return value and tile(key:upper(), { plain = whole.time_source == "plain runs" },
+      words.rounded(value * 100, 2) .. " %", "all stages together")
+  end))
   return #list > 0 and blocks.tiles { list = list } or nil
 end
 

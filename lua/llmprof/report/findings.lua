@@ -209,14 +209,13 @@ end
 
 
 local function stage_times(results)
-  local said = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.wall and not stage.parent then said[#said + 1] = stage_time(results, stage) end
-  end
-  for _, stage in ipairs(words.is_without_gpu(results) and results.stages or {}) do
-    if stage.host_ns then
-      said[#said + 1] = ("%s takes %s on the CPU"):format(stage.name, words.ms(stage.host_ns))
-    end
+  local said = lists.map(results.stages, function(stage)
+    return stage.wall and not stage.parent and stage_time(results, stage) or nil
+  end)
+  if words.is_without_gpu(results) then
+    lists.add(said, lists.map(lists.filtered(results.stages, "host_ns"), function(stage)
+      return ("%s takes %s on the CPU"):format(stage.name, words.ms(stage.host_ns))
+    end))
   end
   if #said == 0 then return "No stage was measured." end
   local file = words.one_of(results)

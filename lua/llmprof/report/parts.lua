@@ -72,17 +72,14 @@ end
 
 -- Every quantity that cannot be.
 local function contradictions(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    for _, key in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "floor_share" } do
-      local made = stage.efficiency and stage.efficiency[key]
-      if made and made.contradiction then
-        list[#list + 1] = blocks.say({ { strong = ("Contradiction in %s:"):format(stage.name) },
-          (" %s (%s)."):format(made.contradiction, words.inputs(made.inputs)) }, "warning")
-      end
-    end
-  end
-  return list
+  return lists.flat(lists.filtered(results.stages, "efficiency"), function(stage)
+    return lists.map({ "mfu", "mfu_at_clock", "mbu", "hfu", "floor_share" }, function(key)
+      local made = stage.efficiency[key]
+      return made and made.contradiction
+        and blocks.say({ { strong = ("Contradiction in %s:"):format(stage.name) },
+          (" %s (%s)."):format(made.contradiction, words.inputs(made.inputs)) }, "warning") or nil
+    end)
+  end)
 end
 
 
@@ -189,11 +186,9 @@ end
 
 -- Commands that show more of this run.
 function parts.next(results)
-  local run, lines = results.run.id, {}
-  for i, argv in ipairs { { "show", run }, { "-e", prompt_line(results), run }, { "repl", run },
-    { "export", run } } do
-    lines[i] = "llmprof " .. process.shown(argv)
-  end
+  local run = results.run.id
+  local lines = lists.map({ { "show", run }, { "-e", prompt_line(results), run }, { "repl", run },
+    { "export", run } }, function(argv) return "llmprof " .. process.shown(argv) end)
   return { say "Look further into this run:",
     blocks.code { text = table.concat(lines, "\n") },
     note("show lists tables and prints each, -e and repl answer questions over every kernel, copy, "
@@ -221,12 +216,8 @@ local function by_short_name(kernels)
   local known = {}
   for _, kernel in ipairs(kernels) do
     local name, label = kernel.short_name or kernel.name, kernel.label or kernel.name
-    local one = known[name]
-    if not one then
-      known[name] = { label = label, category = kernel.category }
-    elseif one.label ~= label then
-      one.label = name
-    end
+    known[name] = known[name] or { label = label, category = kernel.category }
+    if known[name].label ~= label then known[name].label = name end
   end
   return known
 end

@@ -32,7 +32,7 @@ end
 local function device_names(results)
   local names = {}
   for _, device in ipairs(results.environment.devices or {}) do
-    if device.id then names[device.id] = ("%s (%d)"):format(device.name or "GPU", device.id) end
+    names[device.id] = ("%s (%d)"):format(device.name or "GPU", device.id)
   end
   return names
 end
@@ -197,16 +197,13 @@ end
 
 -- What the CPU did in each stage, and how long a launched kernel waits to begin.
 function rows.cpu(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.api and stage.waiting then
-      local launch, sync = stage.api.launch, stage.api.sync
-      list[#list + 1] = keys.merged({ label = stage_label(stage), raw = { label = stage.name },
-        launch_calls = launch.calls, launch_call_ns = launch.ns, sync_calls = sync.calls,
-        sync_call_ns = sync.ns }, stage.waiting, stage.launch_delay or {})
-    end
-  end
-  return list
+  return lists.map(results.stages, function(stage)
+    if not (stage.api and stage.waiting) then return nil end
+    local launch, sync = stage.api.launch, stage.api.sync
+    return keys.merged({ label = stage_label(stage), raw = { label = stage.name },
+      launch_calls = launch.calls, launch_call_ns = launch.ns, sync_calls = sync.calls,
+      sync_call_ns = sync.ns }, stage.waiting, stage.launch_delay or {})
+  end)
 end
 
 
@@ -326,14 +323,11 @@ end
 
 -- Stages with a cost, then all together.
 function rows.efficiency(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.efficiency then
-      local row = efficiency_row(stage_label(stage), stage.cost, stage.efficiency)
-      row.raw = { label = stage.name }
-      list[#list + 1] = row
-    end
-  end
+  local list = lists.map(lists.filtered(results.stages, "efficiency"), function(stage)
+    local row = efficiency_row(stage_label(stage), stage.cost, stage.efficiency)
+    row.raw = { label = stage.name }
+    return row
+  end)
   local whole = results.efficiency
   if whole then list[#list + 1] = efficiency_row("together", whole, whole) end
   return list
@@ -342,20 +336,15 @@ end
 
 -- Stages that hardware samples say something of, beside what the model must move.
 function rows.sampled(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    local made = stage.sampled
-    if made then
-      local moved = made.dram_read_bytes and made.dram_write_bytes
-        and made.dram_read_bytes + made.dram_write_bytes
-      local bytes = stage.cost and stage.cost.bytes
-      local row = keys.merged(made, { label = stage_label(stage), raw = { label = stage.name },
-        bytes = bytes, times_bytes = moved and bytes and bytes > 0 and moved / bytes or nil })
-      row.mbu, row.hfu = made.mbu and made.mbu.value, made.hfu and made.hfu.value
-      list[#list + 1] = row
-    end
-  end
-  return list
+  return lists.map(lists.filtered(results.stages, "sampled"), function(stage)
+    local made, bytes = stage.sampled, stage.cost and stage.cost.bytes
+    local moved = made.dram_read_bytes and made.dram_write_bytes
+      and made.dram_read_bytes + made.dram_write_bytes
+    local row = keys.merged(made, { label = stage_label(stage), raw = { label = stage.name },
+      bytes = bytes, times_bytes = moved and bytes and bytes > 0 and moved / bytes or nil })
+    row.mbu, row.hfu = made.mbu and made.mbu.value, made.hfu and made.hfu.value
+    return row
+  end)
 end
 
 
@@ -548,10 +537,8 @@ function rows.operator_stages(operators, limit)
         host_self_ns = of.host_self_ns, device_self_ns = of.device_self_ns }
     end
   end
-  table.sort(stages, lists.by("-total", "name"))
-  for _, stage in ipairs(stages) do
-    table.sort(stage, lists.by("-host_self_ns", "name"))
-    for _, row in ipairs(lists.first(stage, limit)) do
+  for _, stage in ipairs(lists.sort(stages, "-total", "name")) do
+    for _, row in ipairs(lists.first(lists.sort(stage, "-host_self_ns", "name"), limit)) do
       row.host_share = stage.total > 0 and row.host_self_ns / stage.total or nil
       made[#made + 1] = row
     end
@@ -578,16 +565,15 @@ end
 -- What the operators launched themselves: each one's largest kernels, `limit`
 -- of them, all without. results: of the run that names its kernels.
 function rows.operator_kernels(results, list, limit)
-  local made, read = {}, labels_of_operators(results, list)
-  for _, operator in ipairs(list) do
-    for _, kernel in ipairs(lists.first(operator.kernels or {}, limit)) do
-      made[#made + 1] = { operator = operator.name, name = kernel.name,
-        label = read[kernel.name], calls = kernel.calls,
-        device_ns = kernel.device_ns, share = operator.device_self_ns
-          and operator.device_self_ns > 0 and kernel.device_ns / operator.device_self_ns or nil }
-    end
-  end
-  return made
+  local read = labels_of_operators(results, list)
+  return lists.flat(list, function(operator)
+    local whole = operator.device_self_ns or 0
+    return lists.map(lists.first(operator.kernels or {}, limit), function(kernel)
+      return { operator = operator.name, name = kernel.name, label = read[kernel.name],
+        calls = kernel.calls, device_ns = kernel.device_ns,
+        share = whole > 0 and kernel.device_ns / whole or nil }
+    end)
+  end)
 end
 
 

@@ -102,7 +102,7 @@ end
 -- "queue 40 %, its prefill 25 %, not explained 35 %": where TTFT goes; nil where no client timed it
 -- or, brief, nothing tells.
 function words.first_token(results, brief)
-  local made, said = results.first_token, {}
+  local made = results.first_token
   if not made then return nil end
   local short = { network = "network", queue = "queue", prefill = "prefill",
     scheduler = "scheduler and first token", before = "not explained before the prefill",
@@ -110,9 +110,9 @@ function words.first_token(results, brief)
   if made.unknown then
     return not brief and ("Where TTFT goes is not known: %s."):format(made.unknown) or nil
   end
-  for i, part in ipairs(made.parts) do
-    said[i] = ("%s %s"):format(short[part.part], words.percent(part.share))
-  end
+  local said = lists.map(made.parts, function(part)
+    return ("%s %s"):format(short[part.part], words.percent(part.share))
+  end)
   return ("TTFT, %s on average, goes to: %s."):format(words.ms(made.ttft_ns),
     table.concat(said, ", "))
 end
@@ -458,12 +458,11 @@ end
 
 -- Processor, driver and the versions that matter.
 function words.software(results)
-  local said = {}
-  for i, entry in ipairs { { "cpu", "CPU" }, { "driver", "driver" }, { "cuda", "CUDA" },
-    { "torch", "torch" }, { "transformers", "transformers" } } do
+  local said = lists.map({ { "cpu", "CPU" }, { "driver", "driver" }, { "cuda", "CUDA" },
+    { "torch", "torch" }, { "transformers", "transformers" } }, function(entry)
     local value = results.environment[entry[1]]
-    said[i] = { entry[2], value and ("%s %s"):format(entry[2], tostring(value)) }
-  end
+    return { entry[2], value and ("%s %s"):format(entry[2], tostring(value)) }
+  end)
   local all = known_first(said, "Not recorded")
   return all:find "^ " and all:sub(2) or "Machine: " .. all
 end
@@ -517,19 +516,17 @@ end
 
 -- The times that tables have of the first stage: which is which. nil where there is one alone.
 function words.times_of(results)
-  local stage
-  for _, one in ipairs(results.stages) do
-    if not one.parent and one.wall then stage = stage or one end
-  end
+  local stage = lists.filtered(results.stages, function(one)
+    return not one.parent and one.wall
+  end)[1]
   if not stage then return nil end
   local time, profiled = overhead.time_of(results, stage)
   local list = profiled and { words.ms(time) .. " without the profiler (TTFT, cost, MFU)",
     words.ms(profiled) .. " under it (spread, gaps)" } or { words.ms(time) .. " from its beginning "
     .. "to the end of its GPU work" }
-  for _, group in ipairs(results.ranks and results.ranks.stages or {}) do
-    if group.phase == stage.name and group.mean_ns then
-      list[#list + 1] = words.ms(group.mean_ns) .. " from first to last GPU operation (steps)"
-    end
+  local group = lists.find(results.ranks and results.ranks.stages or {}, "phase", stage.name)
+  if group and group.mean_ns then
+    list[#list + 1] = words.ms(group.mean_ns) .. " from first to last GPU operation (steps)"
   end
   if stage.host_ns and stage.host_ns > 0 then
     list[#list + 1] = words.ms(stage.host_ns) .. " of range on the CPU"
@@ -639,24 +636,20 @@ end
 
 -- Which times the shares are of, and what describes the model.
 function words.basis(results)
-  for _, stage in ipairs(results.stages) do
-    if stage.efficiency then
-      local source = stage.efficiency.time_source
-      return ("%sThe model's work: %s."):format(source and ("Times: %s. "):format(source) or "",
-        stage.cost.source)
-    end
-  end
-  return nil
+  local stage = lists.filtered(results.stages, "efficiency")[1]
+  if not stage then return nil end
+  local source = stage.efficiency.time_source
+  return ("%sThe model's work: %s."):format(source and ("Times: %s. "):format(source) or "",
+    stage.cost.source)
 end
 
 
 -- What HFU counts, or why it is not there, by stage.
 function words.hfu(results)
-  local said = {}
-  for _, stage in ipairs(results.stages) do
+  local said = lists.map(results.stages, function(stage)
     local note = not stage.parent and stage.efficiency and stage.efficiency.hfu_note
-    if note then said[#said + 1] = ("%s: %s"):format(stage.name, note) end
-  end
+    return note and ("%s: %s"):format(stage.name, note) or nil
+  end)
   return #said > 0 and ("HFU of %s."):format(table.concat(said, "; ")) or nil
 end
 
@@ -689,12 +682,12 @@ end
 
 -- Why figures of the hardware are not known, and how to say them.
 function words.unknown_peaks(results)
-  local said = {}
   if not results.hardware then return nil end
-  for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
+  local figures = { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" }
+  local said = lists.map(figures, function(what)
     local reason = words.reason(results, what)
-    said[#said + 1] = reason and reason:gsub("^Not measured", ("The %s is not known"):format(what))
-  end
+    return reason and (reason:gsub("^Not measured", ("The %s is not known"):format(what)))
+  end)
   return #said > 0 and table.concat(said, "\n") or nil
 end
 

@@ -78,15 +78,15 @@ end
 
 local function check_configuration(state)
   if not state.made then return check_own_settings(state) end
-  local wrong, said = {}, {}
+  local wrong = {}
   local composed = config.of_recipe(state.made, state.file, state.words, { problems = wrong })
   state.cfg = composed.tree
   if #wrong > 0 then return problems_of("config", wrong) end
   chapters.layout(state.cfg.report, state.made.sections)
   recorded.check(state.made, composed)
-  for i, vendor in ipairs(vendors) do
-    said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
-  end
+  local said = lists.map(vendors, function(vendor)
+    return ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
+  end)
   return ok("config", ("%smode %s"):format(table.concat(said), state.cfg.mode))
 end
 
