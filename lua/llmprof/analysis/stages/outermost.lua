@@ -80,7 +80,7 @@ end
 -- What PyTorch marks of its own: compiled graphs, collectives, optimizers, data loaders, models
 -- that are spread over GPUs; and
 -- NCCL its calls, whose domain has no name in some exports.
-local OF_LIBRARIES = { "^## ", "^nccl:", "^gloo:", "^Optimizer%.", "^enumerate%(DataLoader",
+local OF_LIBRARIES = { "^## ", "^%a+ccl:", "^gloo:", "^Optimizer%.", "^enumerate%(DataLoader",
   "^DistributedDataParallel%.", "^FullyShardedDataParallel%.", "^FSDP::", "^nccl%u" }
 
 local function is_engines(tag)
