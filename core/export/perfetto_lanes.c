@@ -82,32 +82,11 @@ static bool is_wanted(const perfetto_layout *l,
 
 /* ---- order ---- */
 
-static int64_t key_of_start(const perfetto_layout *l, size_t item) {
-  return llmprof_perfetto_start(l, item);
-}
-
-/* The longer first: as -end, of any end. */
-static int64_t key_of_end(const perfetto_layout *l, size_t item) {
-  return ~llmprof_perfetto_end(l, item);
-}
-
-static int64_t key_of_track(const perfetto_layout *l, size_t item) {
-  return track_of(l, item);
-}
-
-/* By track, start and end backwards; else as they were. */
-static bool sort_items(const perfetto_layout *l, uint32_t *items,
-                       size_t count) {
-  static int64_t (*const keys_of[])(const perfetto_layout *l, size_t item) = {
-      key_of_end, key_of_start, key_of_track};
-  int64_t *keys = llmprof_alloc(l->count, sizeof *keys);
-  bool ok = keys != NULL;
-  for (size_t k = 0; ok && k < sizeof keys_of / sizeof *keys_of; k++) {
-    for (size_t i = 0; i < count; i++) keys[items[i]] = keys_of[k](l, items[i]);
-    ok = llmprof_sort_rows_i64(items, count, keys);
-  }
-  llmprof_free(keys);
-  return ok;
+/* By track, start and end backwards, of any end; else as they were. */
+static int64_t key_of_item(const void *layout, size_t item, int which) {
+  const perfetto_layout *l = layout;
+  if (which == 0) return ~llmprof_perfetto_end(l, item);
+  return which == 1 ? llmprof_perfetto_start(l, item) : track_of(l, item);
 }
 
 /* ---- lanes ---- */
@@ -217,17 +196,16 @@ bool llmprof_perfetto_lay_out(perfetto_layout *l, llmprof_trace *trace,
                               const llmprof_perfetto_options *options,
                               llmprof_error *err) {
   if (!open_trace(l, trace, err)) return false;
-  uint32_t *items = llmprof_alloc(l->count, sizeof *items);
+  uint32_t *items = llmprof_order_rows(l->count, 3, key_of_item, l);
   l->lane = llmprof_alloc(l->count, sizeof *l->lane);
   bool ok = items && l->lane;
   size_t count = 0;
   for (size_t i = 0; ok && i < l->count; i++) {
     l->lane[i] = LLMPROF_NONE;
-    if (is_wanted(l, options, i)) items[count++] = (uint32_t)i;
+    if (is_wanted(l, options, items[i])) items[count++] = items[i];
   }
   llmprof_error why = {0};
-  ok = ok && sort_items(l, items, count) &&
-       place_items(l, items, count, llmprof_trace_path(trace), &why);
+  ok = ok && place_items(l, items, count, llmprof_trace_path(trace), &why);
   llmprof_free(items);
   if (why.code && err) *err = why;
   return ok || (!why.code && llmprof_fail_nomem(err));

@@ -219,29 +219,32 @@ static uint32_t *taken_calls(const llmprof_replay_part *part,
   return taken ? taken : llmprof_alloc(0, sizeof *taken);
 }
 
-/* Places in `taken` by thread, start, and the longest first. */
+/* Calls that are taken, by their places. */
+typedef struct taken_rows {
+  const llmprof_column *const *columns;
+  const uint32_t *rows, *threads;
+} taken_rows;
+
+/* By thread, start, and the longest first. */
+static int64_t key_of_call(const void *of, size_t place, int which) {
+  const taken_rows *t = of;
+  if (which == 2) return t->threads[place];
+  int64_t time = llmprof_cell(t->columns[1 - which], t->rows[place]);
+  return which == 1 ? time : -time;
+}
+
+/* Places in `taken` in that order. */
 static uint32_t *order_calls(llmprof_replay *r, const llmprof_column *const *c,
                              const uint32_t *taken, size_t count,
                              uint32_t *threads) {
-  uint32_t *order = llmprof_alloc(count, sizeof *order);
-  int64_t *keys = llmprof_alloc(count, sizeof *keys);
-  bool ok = order && keys;
-  for (size_t i = 0; ok && i < count; i++) {
+  const taken_rows of = {c, taken, threads};
+  for (size_t i = 0; i < count; i++) {
     uint32_t row = taken[i];
-    ok = thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
-                       &threads[i]);
-    order[i] = (uint32_t)i;
-    keys[i] = -llmprof_cell(c[1], row);
+    if (!thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
+                       &threads[i]))
+      return NULL;
   }
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  for (size_t i = 0; ok && i < count; i++)
-    keys[i] = llmprof_cell(c[0], taken[i]);
-  ok = ok && llmprof_sort_rows_i64(order, count, keys) &&
-       llmprof_sort_rows_u32(order, count, threads);
-  llmprof_free(keys);
-  if (ok) return order;
-  llmprof_free(order);
-  return NULL;
+  return llmprof_order_rows(count, 3, key_of_call, &of);
 }
 
 /* Calls as points; one inside of another is part of it. owner[row]: the point

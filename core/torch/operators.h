@@ -31,8 +31,7 @@ typedef struct llmprof_operators_info {
   int64_t first, last; /* ns, of everything kept; both 0 when that is nothing */
 } llmprof_operators_info;
 
-/* NULL on failure; what llmprof_chrome_next reports, or RANGE when the GPU
- * times of an operator do not fit into 64 bits. */
+/* NULL on failure: what llmprof_chrome_next reports. */
 llmprof_operators *llmprof_operators_load(const char *path, llmprof_error *err);
 void llmprof_operators_free(llmprof_operators *operators);
 

@@ -3,6 +3,7 @@
  * correlation -> call, each of a process. */
 #include "base/alloc.h"
 #include "frame/sort.h"
+#include "frame/times.h"
 #include "torch/operators_internal.h"
 
 /* ---- nesting ---- */
@@ -177,25 +178,17 @@ static void note_launch(const llmprof_operators *o, gpu_event *e, uint32_t call,
   e->thread = o->host[by].thread;
 }
 
-static bool add_time(int64_t *sum, int64_t time, llmprof_error *err) {
-  return !__builtin_add_overflow(*sum, time, sum) ||
-         llmprof_fail(err, LLMPROF_RANGE,
-                      "the GPU times of an operator do not fit into 64 bits");
-}
-
 /* To the operator, and to every operator around it. */
-static bool credit(llmprof_operators *o, uint32_t row, int64_t time,
-                   llmprof_error *err) {
-  if (!add_time(&o->host[row].device_self, time, err)) return false;
+static void credit(llmprof_operators *o, uint32_t row, int64_t time) {
+  int64_t *own = &o->host[row].device_self;
+  *own = llmprof_time_sum(*own, time);
   for (; row != NO_ROW; row = o->host[row].parent) {
     host_event *e = &o->host[row];
-    if (!e->is_call && !add_time(&e->device_outer, time, err)) return false;
+    if (!e->is_call) e->device_outer = llmprof_time_sum(e->device_outer, time);
   }
-  return true;
 }
 
-static bool attribute(llmprof_operators *o, const tables *t,
-                      llmprof_error *err) {
+static void attribute(llmprof_operators *o, const tables *t) {
   for (size_t i = 0; i < o->host_count; i++) {
     host_event *e = &o->host[i];
     if (!e->is_call) e->device_self = e->device_outer = 0;
@@ -207,13 +200,12 @@ static bool attribute(llmprof_operators *o, const tables *t,
     note_launch(o, e, call, row);
     if (row == NO_ROW) continue;
     e->op = o->host[row].name;
-    if (!credit(o, row, e->duration, err)) return false;
+    credit(o, row, e->duration);
   }
   for (size_t i = 0; i < o->host_count; i++) {
     host_event *e = &o->host[i];
     if (e->outer == NO_VALUE) e->device_outer = NO_VALUE;
   }
-  return true;
 }
 
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
@@ -221,8 +213,8 @@ bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
   tables t = {0};
   llmprof_intern_init_keyed(&t.operators, sizeof(id_row), sizeof(int64_t));
   llmprof_intern_init_keyed(&t.calls, sizeof(id_row), sizeof(int64_t));
-  bool ok =
-      fill_tables(o, &t) ? attribute(o, &t, err) : llmprof_fail_nomem(err);
+  bool ok = fill_tables(o, &t) || llmprof_fail_nomem(err);
+  if (ok) attribute(o, &t);
   llmprof_intern_free(&t.operators);
   llmprof_intern_free(&t.calls);
   return ok;

@@ -20,10 +20,9 @@
 
 /* LLMPROF_NONE: there is none that fits. */
 static uint32_t number_at_end(const char *text) {
-  size_t size = strlen(text), at = size;
+  size_t size = strlen(text), digits = llmprof_lex_digits_at_end(text, size);
   int64_t number;
-  while (at && text[at - 1] >= '0' && text[at - 1] <= '9') at--;
-  return at < size && llmprof_lex_int(text + at, size - at, 10, &number)
+  return digits && llmprof_lex_int(text + size - digits, digits, 10, &number)
              ? llmprof_u32(number)
              : LLMPROF_NONE;
 }

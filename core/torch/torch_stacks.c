@@ -134,8 +134,7 @@ static bool split_name(const stacks *s, uint32_t string, instance *made) {
   size_t size;
   const char *text = text_of(s, string, &size) + strlen(module_mark);
   size -= strlen(module_mark);
-  size_t end = size;
-  while (end && text[end - 1] >= '0' && text[end - 1] <= '9') end--;
+  size_t end = size - llmprof_lex_digits_at_end(text, size);
   if (end < 2 || text[end - 1] != '_' ||
       !llmprof_lex_int(text + end, size - end, 10, &made->number)) {
     made->number = 0;
@@ -288,10 +287,8 @@ static bool read_function(const stacks *s, uint32_t string,
   const char *close = text;
   int64_t line;
   while ((close = memmem(close, size - (size_t)(close - text), "): ", 3))) {
-    size_t digits = (size_t)(close - text);
-    end = digits;
-    while (digits && text[digits - 1] >= '0' && text[digits - 1] <= '9')
-      digits--;
+    end = (size_t)(close - text);
+    size_t digits = end - llmprof_lex_digits_at_end(text, end);
     if (digits > 1 && digits < end && text[digits - 1] == '(' &&
         llmprof_lex_int(text + digits, end - digits, 10, &line)) {
       frame->line = llmprof_u32(line);

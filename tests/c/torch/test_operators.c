@@ -243,26 +243,6 @@ TEST(events_without_everything) {
   llmprof_operators_free(o);
 }
 
-TEST(sums_that_do_not_fit) {
-  static const row rows[] = {
-      {op, "a", 1, "0", "1", "\"External id\":1"},
-      {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
-      {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
-      {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
-      {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
-      {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
-      {0},
-  };
-  llmprof_buffer text = text_of(rows);
-  llmprof_error err;
-  assert_null(
-      llmprof_operators_load(test_file("t.json", text.bytes, text.size), &err));
-  assert_int_equal(err.code, LLMPROF_RANGE);
-  assert_string_equal(err.message,
-                      "the GPU times of an operator do not fit into 64 bits");
-  llmprof_buffer_free(&text);
-}
-
 static bool load_and_free(void *arg, llmprof_error *err) {
   llmprof_operators *o = llmprof_operators_load(arg, err);
   llmprof_frame *frame = o ? llmprof_operators_frame(o, "host", err) : NULL;
