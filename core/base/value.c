@@ -1,6 +1,5 @@
-/* A map is an array of entries in their order. One of more than a few is
- * threaded by an AA tree over the keys: no hash that hostile keys could flood,
- * and its in-order walk is the sorted order. Tree links are indices + 1, so
+/* A map is an array of entries in their order, threaded by an AA tree over the
+ * keys: no hash that hostile keys could flood. Tree links are indices + 1, so
  * that 0 is "none" and growing the array breaks nothing. */
 #include "base/value.h"
 
@@ -168,21 +167,7 @@ static int compare(const char *key, size_t size, const entry *with) {
   return (size > with->size) - (size < with->size);
 }
 
-enum {
-  FEW = 8 /* entries that are gone through, without a tree */
-};
-
-static entry *find_among_few(const llmprof_value *map, const char *key,
-                             size_t size) {
-  for (size_t i = 0; i < map->count; i++) {
-    entry *at = &map->as.entries[i];
-    if (at->size == size && memcmp(at->key, key, size) == 0) return at;
-  }
-  return NULL;
-}
-
 static entry *find(const llmprof_value *map, const char *key, size_t size) {
-  if (map->count <= FEW) return find_among_few(map, key, size);
   uint32_t link = map->root;
   while (link) {
     entry *at = node(map, link);
@@ -257,9 +242,8 @@ bool llmprof_value_append(llmprof_value *list, llmprof_value *item) {
 }
 
 /* Put the entries from this link on, the first of all or the last, into the
- * tree, where there is one. */
+ * tree. */
 static void thread_tree(llmprof_value *map, uint32_t first) {
-  if (map->count <= FEW) return;
   if (first == 1) map->root = 0;
   for (uint32_t added = first; added <= map->count; added++) {
     entry *at = node(map, added);
@@ -277,7 +261,7 @@ static bool add_entry(llmprof_value *map, const char *key, size_t size,
   char *copy = llmprof_memdup(key, size);
   if (!copy) return false;
   map->as.entries[map->count++] = (entry){copy, size, item, 0, 0, 1};
-  thread_tree(map, map->count == FEW + 1 ? 1 : (uint32_t)map->count);
+  thread_tree(map, (uint32_t)map->count);
   return true;
 }
 

@@ -4,8 +4,8 @@
 
 #include "base/bounds.h"
 #include "base/buffer.h"
-#include "folded/folded_internal.h"
 #include "os/source.h"
+#include "text/lex.h"
 
 enum {
   LONGEST_LINE = 1 << 20,
@@ -27,19 +27,90 @@ static bool fail(reader *r, llmprof_code code, const char *what) {
   return llmprof_fail_at(r->err, code, r->path, r->number, 0, "%s", what);
 }
 
+/* ---- a frame ---- */
+
+/* The spellings of py-spy (function, and in brackets script and line or
+ * library) and perf (the function alone). The module may be empty. */
+typedef struct folded_name {
+  const char *function, *module;
+  size_t function_size, module_size;
+  bool nameless; /* only an address: the module stands for it */
+} folded_name;
+
+/* Without ":12" at the end. */
+static size_t without_line(const char *text, size_t size) {
+  size_t at = size - llmprof_lex_digits_at_end(text, size);
+  return at && at < size && text[at - 1] == ':' ? at - 1 : size;
+}
+
+/* What follows the last slash of an absolute path. */
+static void cut_folder(const char **text, size_t *size) {
+  if (!*size || **text != '/') return;
+  const char *end = *text + *size, *last = end;
+  while (last[-1] != '/') last--;
+  if (last == end) return;
+  *size = (size_t)(end - last);
+  *text = last;
+}
+
+/* The bracket that the last character closes; NULL without. */
+static const char *opening(const char *text, size_t size) {
+  size_t depth = 0;
+  if (size < 4 || text[size - 1] != ')') return NULL;
+  for (size_t at = size; at-- > 0;) {
+    depth += text[at] == ')';
+    depth -= text[at] == '(';
+    if (!depth) return text + at;
+  }
+  return NULL;
+}
+
+static bool is_address(const char *text, size_t size) {
+  static const char digits[] = "0123456789abcdefABCDEF";
+  if (size < 3 || memcmp(text, "0x", 2) != 0) return false;
+  for (size_t at = 2; at < size; at++) {
+    if (!memchr(digits, text[at], sizeof digits - 1)) return false;
+  }
+  return true;
+}
+
+/* "process 12:\"...\"": what was called, with all its words, is not told. */
+static size_t without_command(const char *text, size_t size) {
+  static const char word[] = "process ";
+  size_t at = sizeof word - 1;
+  if (size <= at || memcmp(text, word, at) != 0) return size;
+  while (at < size && llmprof_lex_is_digit(text[at])) at++;
+  return at > sizeof word - 1 && at < size && text[at] == ':' ? at : size;
+}
+
+/* "spin (work.py:12)" is spin of work.py, wherever in it; "0x7f50 (libc.so.6)"
+ * has no name; of "process 12:\"python train.py\"" the command is left out, and
+ * of absolute paths what comes before the file's name. */
+static folded_name read_name(const char *text, size_t size) {
+  folded_name name = {.function = text, .function_size = size, .module = text};
+  const char *bracket = opening(text, size);
+  if (bracket && bracket > text + 1 && bracket[-1] == ' ' &&
+      bracket + 2 < text + size) {
+    name.function_size = (size_t)(bracket - 1 - text);
+    name.module = bracket + 1;
+    name.module_size = (size_t)(text + size - 2 - bracket);
+    name.module_size = without_line(name.module, name.module_size);
+    cut_folder(&name.module, &name.module_size);
+  }
+  name.function_size = without_command(name.function, name.function_size);
+  cut_folder(&name.function, &name.function_size);
+  name.nameless = is_address(name.function, name.function_size);
+  return name;
+}
+
 /* ---- a line ---- */
 
 /* The number at the end, after a blank; what is before it is the stack. */
 static bool read_count(const char *line, size_t *size, int64_t *count) {
-  size_t at = *size;
-  while (at && line[at - 1] >= '0' && line[at - 1] <= '9') at--;
-  *count = 0;
-  for (size_t i = at; i < *size; i++) {
-    if (__builtin_mul_overflow(*count, 10, count) ||
-        __builtin_add_overflow(*count, line[i] - '0', count))
-      return false;
-  }
-  if (at == *size || !at || line[at - 1] != ' ' || *count < 1) return false;
+  size_t digits = llmprof_lex_digits_at_end(line, *size), at = *size - digits;
+  if (!digits || !at || line[at - 1] != ' ' ||
+      !llmprof_lex_int(line + at, digits, 10, count) || *count < 1)
+    return false;
   *size = at - 1;
   return true;
 }
@@ -84,7 +155,7 @@ static bool add_frames(reader *r, const char *at, const char *end,
   while (at < end) {
     const char *stop = memchr(at, ';', (size_t)(end - at));
     if (!stop) stop = end;
-    folded_name name = folded_name_read(at, (size_t)(stop - at));
+    folded_name name = read_name(at, (size_t)(stop - at));
     if (stop > at) {
       frame.parent = *row;
       if (!add_name(r, &name, &frame)) return false;

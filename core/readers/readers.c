@@ -10,7 +10,6 @@
 #include "nsys/nsys_reader.h"
 #include "os/fs_open.h"
 #include "os/source.h"
-#include "readers/file_type.h"
 #include "readers/readers.h"
 #include "spool/spool_reader.h"
 #include "torch/torch_reader.h"
@@ -99,6 +98,45 @@ llmprof_claim llmprof_reader_probe(const llmprof_reader *reader,
 
 /* ---- opening ---- */
 
+static bool is_text(const llmprof_specimen *file) {
+  for (size_t i = 0; i < file->size; i++) {
+    unsigned char c = file->bytes[i];
+    if (c == 0x7F || (c < ' ' && !memchr("\t\r\n\f\033", c, 5))) return false;
+  }
+  return true;
+}
+
+/* What a file that no reader claims looks like. */
+static const char *file_type(const llmprof_specimen *file) {
+  static const struct {
+    const char *magic, *what;
+  } known[] = {
+      {"\x7F"
+       "ELF",
+       "an ELF program or library"},
+      {"PK\x03\x04", "a zip archive"},
+      {"\xFD"
+       "7zXZ",
+       "an xz archive: unpack it first"},
+      {"\x28\xB5\x2F\xFD", "a zstd archive: unpack it first"},
+      {"BZh", "a bzip2 archive: unpack it first"},
+      {"\x1F\x8B", "gzip that is damaged"},
+      {"SQLite format 3", "a cut SQLite database"},
+      {"\x89PNG", "a picture"},
+      {"%PDF", "a PDF document"},
+      {"{", "JSON"},
+      {"[", "JSON"},
+      {"<", "HTML or XML"},
+  };
+  if (!file->size) return "an empty file";
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    size_t size = strlen(known[i].magic);
+    if (file->size >= size && memcmp(file->bytes, known[i].magic, size) == 0)
+      return known[i].what;
+  }
+  return is_text(file) ? "text" : "data of no known format";
+}
+
 static const llmprof_reader *find_reader(const llmprof_specimen *file,
                                          llmprof_error *err) {
   const llmprof_reader *reader;
@@ -113,7 +151,7 @@ static const llmprof_reader *find_reader(const llmprof_specimen *file,
     }
   }
   llmprof_fail(err, LLMPROF_SYNTAX, "%s: no trace: %s%s", file->path,
-               file->packed ? "within gzip: " : "", llmprof_file_type(file));
+               file->packed ? "within gzip: " : "", file_type(file));
   return NULL;
 }
 

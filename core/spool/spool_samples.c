@@ -41,9 +41,9 @@ static bool take_metric(void *user, const spool_item *item,
   const uint32_t key[2] = {item->section, metric.metric};
   uint32_t name =
       spool_file_string(&l->trace->sections.file, item->section, metric.name);
-  llmprof_sampled value = value_of(
-      llmprof_strings_get(llmprof_builder_strings(l->builder), name, NULL));
-  return spool_numbers_set(&l->metrics, key, (uint32_t)value) ||
+  const char *text =
+      llmprof_strings_get(llmprof_builder_strings(l->builder), name, NULL);
+  return spool_numbers_set(&l->metrics, key, value_of(text)) ||
          llmprof_fail_nomem(err);
 }
 
