@@ -20,38 +20,13 @@ typedef struct candidates {
   size_t count, cap;
 } candidates;
 
-#define TIMED(item, op)                                             \
-  ((timed){(item)->section, (op).device, (op).context, (op).stream, \
-           (op).start, (op).end})
-
-/* A copy or set; false: nodes of a graph may run beside others. */
-static bool get_transfer(const spool_item *item, timed *op) {
-  spool_memcpy copy;
-  spool_memset set;
-  if (item->kind == SPOOL_MEMCPY) {
-    spool_item_get(item, &copy, sizeof copy);
-    *op = TIMED(item, copy);
-    return !copy.graph_node;
-  }
-  spool_item_get(item, &set, sizeof set);
-  *op = TIMED(item, set);
-  return !set.graph_node;
+static timed timed_of(const spool_item *item, const spool_op *op) {
+  return (timed){item->section, op->device, op->context,
+                 op->stream,    op->start,  op->end};
 }
 
-/* False: it has no time. */
-static bool get_op(const spool_item *item, timed *op) {
-  spool_kernel kernel = {0};
-  spool_graph graph;
-  if (item->kind == SPOOL_KERNEL) {
-    spool_item_get(item, &kernel, sizeof kernel);
-    *op = TIMED(item, kernel);
-  } else if (item->kind == SPOOL_GRAPH) {
-    spool_item_get(item, &graph, sizeof graph);
-    *op = TIMED(item, graph);
-  } else {
-    (void)get_transfer(item, op);
-  }
-  return !kernel.replayed && op->start != 0 && op->end >= op->start;
+static bool has_time(const spool_op *op) {
+  return !op->replayed && op->start != 0 && op->end >= op->start;
 }
 
 static int compare_streams(const timed *a, const timed *b) {
@@ -68,16 +43,15 @@ static int compare(const void *a, const void *b) {
   return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* Nodes of a graph may run beside others. */
 static bool take_candidate(void *user, const spool_item *item,
                            llmprof_error *err) {
   candidates *c = user;
-  timed op;
-  if (!get_transfer(item, &op) || op.stream == SPOOL_NO_ID ||
-      !get_op(item, &op))
-    return true;
+  spool_op op = spool_op_of(item);
+  if (op.graph_node || op.stream == SPOOL_NO_ID || !has_time(&op)) return true;
   if (!llmprof_grow(&c->list, &c->cap, c->count + 1, sizeof *c->list))
     return llmprof_fail_nomem(err);
-  c->list[c->count++] = op;
+  c->list[c->count++] = timed_of(item, &op);
   return true;
 }
 
@@ -93,9 +67,10 @@ static const timed *before(const candidates *c, const timed *op) {
  * that ends no earlier than what came after it has a wrong end. */
 static bool take_after(void *user, const spool_item *item, llmprof_error *err) {
   const candidates *c = user;
-  timed op;
+  spool_op op = spool_op_of(item);
+  timed later = timed_of(item, &op);
   uint32_t id;
-  const timed *first = get_op(item, &op) ? before(c, &op) : NULL;
+  const timed *first = has_time(&op) ? before(c, &later) : NULL;
   return !first || first->end < op.end ||
          llmprof_intern_add(&c->trace->wrong_ends, first, &id) ||
          llmprof_fail_nomem(err);
@@ -123,8 +98,9 @@ bool spool_find_wrong_ends(spool_trace *trace, llmprof_error *err) {
 }
 
 bool spool_has_wrong_end(const spool_trace *trace, const spool_item *item) {
-  timed op;
-  return (item->kind == SPOOL_MEMCPY || item->kind == SPOOL_MEMSET) &&
-         get_transfer(item, &op) &&
-         llmprof_intern_find(&trace->wrong_ends, &op) != UINT32_MAX;
+  if (item->kind != SPOOL_MEMCPY && item->kind != SPOOL_MEMSET) return false;
+  spool_op op = spool_op_of(item);
+  timed key = timed_of(item, &op);
+  return !op.graph_node &&
+         llmprof_intern_find(&trace->wrong_ends, &key) != UINT32_MAX;
 }

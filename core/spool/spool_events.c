@@ -5,12 +5,6 @@
 #include "base/buffer.h"
 #include "spool/spool_internal.h"
 
-/* A file and what is made of it. */
-typedef struct loader {
-  spool_trace *trace;
-  llmprof_builder *builder;
-} loader;
-
 bool spool_shows(const spool_section *section, int64_t *start, int64_t *end) {
   if (*start == 0 || *end < *start || spool_hides(section, *start))
     return false;
@@ -19,64 +13,87 @@ bool spool_shows(const spool_section *section, int64_t *start, int64_t *end) {
   return *start != LLMPROF_ABSENT && *end != LLMPROF_ABSENT;
 }
 
-static bool name_of(const loader *l, uint32_t string,
+static bool name_of(spool_trace *t, uint32_t string,
                     llmprof_kernel_name *name) {
-  return llmprof_kernel_names_get(&l->trace->names, l->builder, string, name);
+  return llmprof_kernel_names_get(&t->names, t->builder, string, name);
 }
 
 /* ---- operations ---- */
 
-typedef struct where {
-  uint32_t device, context, stream;
-} where;
+#define OP_OF(type, node, again)                             \
+  {                                                          \
+    type op;                                                 \
+    spool_item_get(item, &op, sizeof op);                    \
+    return (spool_op){op.start,   op.end,    op.device,      \
+                      op.context, op.stream, op.correlation, \
+                      op.stack,   node,      again};         \
+  }
+
+spool_op spool_op_of(const spool_item *item) {
+  switch (item->kind) {
+  case SPOOL_KERNEL:
+    OP_OF(spool_kernel, op.graph_node, op.replayed)
+  case SPOOL_MEMCPY:
+    OP_OF(spool_memcpy, op.graph_node, false)
+  case SPOOL_MEMSET:
+    OP_OF(spool_memset, op.graph_node, false)
+  default:
+    OP_OF(spool_graph, 0, false)
+  }
+}
 
 static uint32_t known(uint32_t id) {
   return id == SPOOL_NO_ID ? LLMPROF_NONE : id;
 }
 
-static bool add_op(const loader *l, const spool_item *item, const where *at,
+/* Is it a part of the timeline? Then its times are those of the trace. */
+static bool is_shown(const spool_trace *t, const spool_item *item,
+                     spool_op *op) {
+  return !op->replayed &&
+         spool_shows(&t->sections.all[item->section], &op->start, &op->end) &&
+         !spool_has_wrong_end(t, item);
+}
+
+/* What is not said of the row yet. */
+static bool add_op(const spool_trace *t, const spool_item *item,
                    llmprof_op_row *row, llmprof_error *err) {
-  const spool_sections *s = &l->trace->sections;
-  const spool_section *section = &s->all[item->section];
-  if (!spool_shows(section, &row->start, &row->end) ||
-      spool_has_wrong_end(l->trace, item))
-    return true;
-  llmprof_place place = {.context = known(at->context),
-                         .stream = known(at->stream),
+  const spool_sections *s = &t->sections;
+  spool_op op = spool_op_of(item);
+  llmprof_place place = {.context = known(op.context),
+                         .stream = known(op.stream),
                          .device = LLMPROF_NONE};
-  if (at->device != SPOOL_NO_ID)
-    place.device = spool_device_number(s, item->section, at->device);
-  if (!spool_process_row(l->builder, section, &place.process) ||
-      !llmprof_builder_add_place(l->builder, &place, &row->place))
+  if (!is_shown(t, item, &op)) return true;
+  row->start = op.start;
+  row->end = op.end;
+  row->correlation = op.correlation;
+  if (op.device != SPOOL_NO_ID)
+    place.device = spool_device_number(s, item->section, op.device);
+  if (!spool_process_row(t->builder, &s->all[item->section], &place.process) ||
+      !llmprof_builder_add_place(t->builder, &place, &row->place))
     return llmprof_fail_nomem(err);
-  return llmprof_builder_add_op(l->builder, row, err);
+  return llmprof_builder_add_op(t->builder, row, err);
 }
 
 /* The kernel of a record; false: it is no part of the timeline. */
-static bool get_kernel(const loader *l, const spool_item *item,
+static bool get_kernel(const spool_trace *t, const spool_item *item,
                        spool_kernel *kernel) {
+  spool_op op = spool_op_of(item);
   spool_item_get(item, kernel, sizeof *kernel);
-  int64_t start = kernel->start, end = kernel->end;
-  return !kernel->replayed &&
-         spool_shows(&l->trace->sections.all[item->section], &start, &end);
+  return is_shown(t, item, &op);
 }
 
 static bool take_kernel(void *user, const spool_item *item,
                         llmprof_error *err) {
-  const loader *l = user;
+  spool_trace *t = user;
   spool_kernel kernel;
   llmprof_kernel_name name;
-  if (!get_kernel(l, item, &kernel)) return true;
-  llmprof_op_row row = {.kind = LLMPROF_KERNEL,
-                        .start = kernel.start,
-                        .end = kernel.end,
-                        .correlation = kernel.correlation};
+  llmprof_op_row row = {.kind = LLMPROF_KERNEL};
+  if (!get_kernel(t, item, &kernel)) return true;
   uint32_t mangled =
-      spool_file_string(&l->trace->sections.file, item->section, kernel.name);
-  if (!name_of(l, mangled, &name)) return llmprof_fail_nomem(err);
+      spool_file_string(&t->sections.file, item->section, kernel.name);
+  if (!name_of(t, mangled, &name)) return llmprof_fail_nomem(err);
   row.name = name.full;
-  const where at = {kernel.device, kernel.context, kernel.stream};
-  return add_op(l, item, &at, &row, err);
+  return add_op(t, item, &row, err);
 }
 
 /* CUPTI's number of a kind of memory. */
@@ -99,57 +116,40 @@ static int64_t bytes_of(uint64_t bytes) {
 }
 
 static bool take_copy(void *user, const spool_item *item, llmprof_error *err) {
-  const loader *l = user;
+  const spool_trace *t = user;
   spool_memcpy copy;
   spool_item_get(item, &copy, sizeof copy);
   llmprof_op_row row = {.kind = LLMPROF_COPY,
-                        .start = copy.start,
-                        .end = copy.end,
-                        .correlation = copy.correlation,
                         .bytes = bytes_of(copy.bytes),
                         .copy_kind = copy.copy_kind < LLMPROF_COPY_KINDS
                                          ? (llmprof_copy_kind)copy.copy_kind
                                          : LLMPROF_COPY_UNKNOWN,
                         .host_memory = host_side(&copy)};
-  if (!llmprof_builder_op_name(l->builder, row.kind, row.copy_kind, NULL,
-                               &row.name))
-    return llmprof_fail_nomem(err);
-  const where at = {copy.device, copy.context, copy.stream};
-  return add_op(l, item, &at, &row, err);
+  return llmprof_builder_op_name(t->builder, row.kind, row.copy_kind, NULL,
+                                 &row.name)
+             ? add_op(t, item, &row, err)
+             : llmprof_fail_nomem(err);
 }
 
 static bool take_set(void *user, const spool_item *item, llmprof_error *err) {
-  const loader *l = user;
+  const spool_trace *t = user;
   spool_memset set;
   spool_item_get(item, &set, sizeof set);
-  llmprof_op_row row = {.kind = LLMPROF_SET,
-                        .start = set.start,
-                        .end = set.end,
-                        .correlation = set.correlation,
-                        .bytes = bytes_of(set.bytes)};
-  if (!llmprof_builder_op_name(l->builder, row.kind, 0, NULL, &row.name))
-    return llmprof_fail_nomem(err);
-  const where at = {set.device, set.context, set.stream};
-  return add_op(l, item, &at, &row, err);
+  llmprof_op_row row = {.kind = LLMPROF_SET, .bytes = bytes_of(set.bytes)};
+  return llmprof_builder_op_name(t->builder, row.kind, 0, NULL, &row.name)
+             ? add_op(t, item, &row, err)
+             : llmprof_fail_nomem(err);
 }
 
 static bool take_graph(void *user, const spool_item *item, llmprof_error *err) {
-  const loader *l = user;
-  spool_graph graph;
-  spool_item_get(item, &graph, sizeof graph);
-  llmprof_op_row row = {.kind = LLMPROF_GRAPH,
-                        .start = graph.start,
-                        .end = graph.end,
-                        .correlation = graph.correlation,
-                        .bytes = LLMPROF_ABSENT};
-  if (!llmprof_builder_op_name(l->builder, row.kind, 0, NULL, &row.name))
-    return llmprof_fail_nomem(err);
-  const where at = {graph.device, graph.context, graph.stream};
-  return add_op(l, item, &at, &row, err);
+  const spool_trace *t = user;
+  llmprof_op_row row = {.kind = LLMPROF_GRAPH, .bytes = LLMPROF_ABSENT};
+  return llmprof_builder_op_name(t->builder, row.kind, 0, NULL, &row.name)
+             ? add_op(t, item, &row, err)
+             : llmprof_fail_nomem(err);
 }
 
-bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
-                    llmprof_error *err) {
+bool spool_load_ops(spool_trace *trace, llmprof_error *err) {
   static const struct {
     spool_kind kind;
     spool_take take;
@@ -159,11 +159,10 @@ bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
       {SPOOL_MEMSET, take_set},
       {SPOOL_GRAPH, take_graph},
   };
-  loader l = {trace, builder};
   bool ok = spool_find_wrong_ends(trace, err);
   for (size_t i = 0; ok && i < sizeof passes / sizeof *passes; i++)
     ok = spool_file_each(&trace->sections.file, SPOOL_BIT(passes[i].kind),
-                         passes[i].take, &l, err);
+                         passes[i].take, trace, err);
   return ok;
 }
 
@@ -171,13 +170,13 @@ bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
 
 static bool take_detail(void *user, const spool_item *item,
                         llmprof_error *err) {
-  const loader *l = user;
+  spool_trace *t = user;
   spool_kernel kernel;
   llmprof_kernel_name name;
-  if (!get_kernel(l, item, &kernel)) return true;
+  if (!get_kernel(t, item, &kernel)) return true;
   llmprof_detail_row row = {
-      .mangled_name = spool_file_string(&l->trace->sections.file, item->section,
-                                        kernel.name),
+      .mangled_name =
+          spool_file_string(&t->sections.file, item->section, kernel.name),
       .graph_node = kernel.graph_node && kernel.graph_node <= INT64_MAX
                         ? (int64_t)kernel.graph_node
                         : LLMPROF_ABSENT,
@@ -189,16 +188,14 @@ static bool take_detail(void *user, const spool_item *item,
     row.shape.grid[i] = kernel.grid[i];
     row.shape.block[i] = kernel.block[i];
   }
-  if (!name_of(l, row.mangled_name, &name)) return llmprof_fail_nomem(err);
+  if (!name_of(t, row.mangled_name, &name)) return llmprof_fail_nomem(err);
   row.short_name = name.base;
-  return llmprof_builder_add_detail(l->builder, &row, err);
+  return llmprof_builder_add_detail(t->builder, &row, err);
 }
 
-bool spool_load_details(spool_trace *trace, llmprof_builder *builder,
-                        llmprof_error *err) {
-  loader l = {trace, builder};
+bool spool_load_details(spool_trace *trace, llmprof_error *err) {
   return spool_file_each(&trace->sections.file, SPOOL_BIT(SPOOL_KERNEL),
-                         take_detail, &l, err);
+                         take_detail, trace, err);
 }
 
 /* ---- API calls ---- */
@@ -210,7 +207,7 @@ typedef struct driver_call {
 } driver_call;
 
 typedef struct calls_loader {
-  loader base;
+  spool_trace *trace;
   llmprof_intern drivers; /* of driver_call */
   bool *inside;           /* by driver call */
 } calls_loader;
@@ -248,7 +245,7 @@ static bool is_inside(const calls_loader *l, const driver_call *key) {
 
 static bool take_call(void *user, const spool_item *item, llmprof_error *err) {
   const calls_loader *l = user;
-  const spool_sections *s = &l->base.trace->sections;
+  const spool_sections *s = &l->trace->sections;
   const spool_section *section = &s->all[item->section];
   driver_call key;
   spool_call call = get_call(item, &key);
@@ -261,14 +258,14 @@ static bool take_call(void *user, const spool_item *item, llmprof_error *err) {
       !spool_shows(section, &row.start, &row.end) ||
       (call.driver && is_inside(l, &key)))
     return true;
-  if (!spool_thread_row(l->base.builder, section, call.tid, &row.thread))
+  if (!spool_thread_row(l->trace->builder, section, call.tid, &row.thread))
     return llmprof_fail_nomem(err);
-  return llmprof_builder_add_call(l->base.builder, &row, err);
+  return llmprof_builder_add_call(l->trace->builder, &row, err);
 }
 
 static bool each_call(calls_loader *l, spool_take take, llmprof_error *err) {
-  return spool_file_each(&l->base.trace->sections.file, SPOOL_BIT(SPOOL_CALL),
-                         take, l, err);
+  return spool_file_each(&l->trace->sections.file, SPOOL_BIT(SPOOL_CALL), take,
+                         l, err);
 }
 
 /* Which calls are inside of others. */
@@ -280,9 +277,8 @@ static bool find_inside(calls_loader *l, llmprof_error *err) {
   return each_call(l, take_outer_call, err);
 }
 
-bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
-                      llmprof_error *err) {
-  calls_loader l = {.base = {trace, builder}};
+bool spool_load_calls(spool_trace *trace, llmprof_error *err) {
+  calls_loader l = {.trace = trace};
   llmprof_intern_init(&l.drivers, sizeof(driver_call));
   bool ok = find_inside(&l, err) && each_call(&l, take_call, err);
   llmprof_intern_free(&l.drivers);
@@ -300,14 +296,14 @@ static uint32_t get_number(const spool_numbers *n, uint32_t section,
 }
 
 typedef struct stacks_loader {
-  loader base;
+  spool_trace *trace;
   spool_numbers paths, roots, frames, stacks; /* strings, strings, rows, rows */
   uint32_t root;                              /* string: of a module */
   bool several;                               /* modules have more than one */
 } stacks_loader;
 
 static const spool_file *file_of(const stacks_loader *l) {
-  return &l->base.trace->sections.file;
+  return &l->trace->sections.file;
 }
 
 static bool take_module(void *user, const spool_item *item,
@@ -331,7 +327,7 @@ static bool take_module(void *user, const spool_item *item,
  * alone of the outermost module. */
 static bool module_name(const stacks_loader *l, uint32_t section,
                         uint32_t module, uint32_t *string) {
-  const llmprof_strings *pool = llmprof_builder_strings(l->base.builder);
+  const llmprof_strings *pool = llmprof_builder_strings(l->trace->builder);
   uint32_t path = get_number(&l->paths, section, module);
   uint32_t root = get_number(&l->roots, section, module);
   *string = path == LLMPROF_NONE ? root : path;
@@ -339,7 +335,7 @@ static bool module_name(const stacks_loader *l, uint32_t section,
   llmprof_buffer name = {0};
   llmprof_buffer_printf(&name, "%s.%s", llmprof_strings_get(pool, root, NULL),
                         llmprof_strings_get(pool, path, NULL));
-  bool ok = !name.failed && llmprof_builder_text(l->base.builder, name.bytes,
+  bool ok = !name.failed && llmprof_builder_text(l->trace->builder, name.bytes,
                                                  name.size, string);
   llmprof_buffer_free(&name);
   return ok;
@@ -358,14 +354,14 @@ static bool take_source_frame(void *user, const spool_item *item,
   uint32_t id;
   llmprof_kernel_name name = {.full = row.function};
   const char *function = llmprof_strings_get(
-      llmprof_builder_strings(l->base.builder), row.function, NULL);
+      llmprof_builder_strings(l->trace->builder), row.function, NULL);
   bool is_mangled = function && strncmp(function, "_Z", 2) == 0;
-  if (is_mangled && !name_of(&l->base, row.function, &name))
+  if (is_mangled && !name_of(l->trace, row.function, &name))
     return llmprof_fail_nomem(err);
   row.function = name.full;
   return row.file == LLMPROF_NO_STRING ||
          (module_name(l, item->section, frame.module, &row.module) &&
-          llmprof_builder_add_source_frame(l->base.builder, &row, &id) &&
+          llmprof_builder_add_source_frame(l->trace->builder, &row, &id) &&
           spool_numbers_set(&l->frames, key, id)) ||
          llmprof_fail_nomem(err);
 }
@@ -394,7 +390,7 @@ static bool take_generated(void *user, const spool_item *item,
         .module = spool_file_string(file_of(l), item->section, from.module)};
     if (made_of[i].file == LLMPROF_NO_STRING) return true;
   }
-  return llmprof_builder_add_generated(l->base.builder, &line, made_of,
+  return llmprof_builder_add_generated(l->trace->builder, &line, made_of,
                                        generated.lines) ||
          llmprof_fail_nomem(err);
 }
@@ -410,39 +406,19 @@ static bool take_source_stack(void *user, const spool_item *item,
       .frame = get_number(&l->frames, item->section, stack.frame)};
   uint32_t id;
   return row.frame == LLMPROF_NONE ||
-         (llmprof_builder_add_source_stack(l->base.builder, &row, &id) &&
+         (llmprof_builder_add_source_stack(l->trace->builder, &row, &id) &&
           spool_numbers_set(&l->stacks, key, id)) ||
          llmprof_fail_nomem(err);
 }
 
-static bool take_op_stack(stacks_loader *l, const spool_item *item,
-                          int64_t start, int64_t end, uint32_t stack,
+static bool take_op_stack(void *user, const spool_item *item,
                           llmprof_error *err) {
-  const spool_section *section = &l->base.trace->sections.all[item->section];
-  return !spool_shows(section, &start, &end) ||
-         spool_has_wrong_end(l->base.trace, item) ||
+  const stacks_loader *l = user;
+  spool_op op = spool_op_of(item);
+  return !is_shown(l->trace, item, &op) ||
          llmprof_builder_add_op_stack(
-             l->base.builder, get_number(&l->stacks, item->section, stack),
+             l->trace->builder, get_number(&l->stacks, item->section, op.stack),
              err);
-}
-
-#define TAKE_STACK(name, type)                                         \
-  static bool take_##name##_stack(void *user, const spool_item *item,  \
-                                  llmprof_error *err) {                \
-    type op;                                                           \
-    spool_item_get(item, &op, sizeof op);                              \
-    return take_op_stack(user, item, op.start, op.end, op.stack, err); \
-  }
-TAKE_STACK(copy, spool_memcpy)
-TAKE_STACK(set, spool_memset)
-TAKE_STACK(graph, spool_graph)
-
-static bool take_kernel_stack(void *user, const spool_item *item,
-                              llmprof_error *err) {
-  stacks_loader *l = user;
-  spool_kernel kernel;
-  return !get_kernel(&l->base, item, &kernel) ||
-         take_op_stack(l, item, kernel.start, kernel.end, kernel.stack, err);
 }
 
 /* A file without any says nothing of operations either. */
@@ -455,12 +431,12 @@ static bool load_stacks(stacks_loader *l, llmprof_error *err) {
       {SPOOL_MODULE, take_module},
       {SPOOL_SOURCE_FRAME, take_source_frame},
       {SPOOL_SOURCE_STACK, take_source_stack},
-      {SPOOL_KERNEL, take_kernel_stack},
-      {SPOOL_MEMCPY, take_copy_stack},
-      {SPOOL_MEMSET, take_set_stack},
-      {SPOOL_GRAPH, take_graph_stack},
+      {SPOOL_KERNEL, take_op_stack},
+      {SPOOL_MEMCPY, take_op_stack},
+      {SPOOL_MEMSET, take_op_stack},
+      {SPOOL_GRAPH, take_op_stack},
   };
-  spool_sections *s = &l->base.trace->sections;
+  spool_sections *s = &l->trace->sections;
   if (!(s->recorded & SPOOL_BIT(SPOOL_SOURCE_STACK))) return true;
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof passes / sizeof *passes; i++)
@@ -469,9 +445,8 @@ static bool load_stacks(stacks_loader *l, llmprof_error *err) {
   return ok;
 }
 
-bool spool_load_stacks(spool_trace *trace, llmprof_builder *builder,
-                       llmprof_error *err) {
-  stacks_loader l = {.base = {trace, builder}, .root = LLMPROF_NO_STRING};
+bool spool_load_stacks(spool_trace *trace, llmprof_error *err) {
+  stacks_loader l = {.trace = trace, .root = LLMPROF_NO_STRING};
   spool_numbers *const all[] = {&l.paths, &l.roots, &l.frames, &l.stacks};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     spool_numbers_init(all[i], 2 * sizeof(uint32_t));

@@ -35,7 +35,6 @@ typedef struct schema {
 
 typedef struct range_loader {
   spool_trace *trace;
-  llmprof_builder *builder;
   llmprof_range_row *rows;
   uint32_t *below; /* by row: the push that was open before it */
   size_t count, cap, below_cap;
@@ -63,7 +62,7 @@ static size_t type_size(uint64_t type) {
 static bool is_text(const range_loader *l, uint32_t section, uint32_t string,
                     const char *wanted) {
   const char *text = llmprof_strings_get(
-      llmprof_builder_strings(l->builder),
+      llmprof_builder_strings(l->trace->builder),
       spool_file_string(&l->trace->sections.file, section, string), NULL);
   return text && strcmp(text, wanted) == 0;
 }
@@ -208,7 +207,7 @@ static bool add_row(range_loader *l, const spool_item *item,
     read_blobs(l, item, event, &row);
   /* A range of another unit is kept for its end, and then left. */
   if (spool_excludes(section, event->time)) row.start = LLMPROF_ABSENT;
-  if (!spool_thread_row(l->builder, section, event->tid, &row.thread) ||
+  if (!spool_thread_row(l->trace->builder, section, event->tid, &row.thread) ||
       !llmprof_grow(&l->rows, &l->cap, l->count + 1, sizeof *l->rows) ||
       !llmprof_grow(&l->below, &l->below_cap, l->count + 1, sizeof *l->below))
     return false;
@@ -265,7 +264,8 @@ static bool take_end(range_loader *l, const spool_item *item,
   pair *it = find_pair(l, item, event);
   if (!it) return false;
   it->end = spool_time(section, event->time);
-  return spool_thread_row(l->builder, section, event->tid, &it->end_thread);
+  return spool_thread_row(l->trace->builder, section, event->tid,
+                          &it->end_thread);
 }
 
 static bool take_event(void *user, const spool_item *item, llmprof_error *err) {
@@ -291,7 +291,8 @@ static bool take_event(void *user, const spool_item *item, llmprof_error *err) {
   }
   const spool_section *section = section_of(l, item);
   if (!spool_excludes(section, event.time))
-    llmprof_builder_range_time(l->builder, spool_time(section, event.time));
+    llmprof_builder_range_time(l->trace->builder,
+                               spool_time(section, event.time));
   return ok || llmprof_fail_nomem(err);
 }
 
@@ -322,7 +323,8 @@ static bool add_sorted(const range_loader *l, llmprof_error *err) {
   bool ok = order || llmprof_fail_nomem(err);
   for (size_t i = 0; ok && i < l->count; i++) {
     const llmprof_range_row *row = &l->rows[order[i]];
-    ok = !is_sound(row) || llmprof_builder_add_range(l->builder, row, err);
+    ok = !is_sound(row) ||
+         llmprof_builder_add_range(l->trace->builder, row, err);
   }
   llmprof_free(order);
   return ok;
@@ -336,10 +338,9 @@ static void loader_free(range_loader *l) {
   llmprof_intern_free(&l->schemas);
 }
 
-bool spool_load_ranges(spool_trace *trace, llmprof_builder *builder,
-                       llmprof_error *err) {
+bool spool_load_ranges(spool_trace *trace, llmprof_error *err) {
   spool_file *file = &trace->sections.file;
-  range_loader l = {.trace = trace, .builder = builder};
+  range_loader l = {.trace = trace};
   llmprof_intern_init_keyed(&l.stacks, sizeof(stack), offsetof(stack, top));
   llmprof_intern_init_keyed(&l.pairs, sizeof(pair), offsetof(pair, row));
   llmprof_intern_init_keyed(&l.schemas, sizeof(schema),

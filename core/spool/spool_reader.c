@@ -18,32 +18,26 @@ static uint32_t text_of(const spool_trace *trace, uint32_t section,
   return spool_file_string(&trace->sections.file, section, id);
 }
 
-/* A trace and its reader's state. */
-typedef struct opening {
-  spool_trace *trace;
-  llmprof_builder *builder;
-} opening;
-
-static bool add_process(const opening *o, uint32_t number) {
-  const spool_section *section = &o->trace->sections.all[number];
+static bool add_process(const spool_trace *t, uint32_t number) {
+  const spool_section *section = &t->sections.all[number];
   uint32_t row;
-  if (!spool_process_row(o->builder, section, &row)) return false;
-  llmprof_builder_name_process(
-      o->builder, row, text_of(o->trace, number, section->process.name));
+  if (!spool_process_row(t->builder, section, &row)) return false;
+  llmprof_builder_name_process(t->builder, row,
+                               text_of(t, number, section->process.name));
   return true;
 }
 
 static bool take_thread(void *user, const spool_item *item,
                         llmprof_error *err) {
-  const opening *o = user;
+  const spool_trace *t = user;
   spool_thread thread;
   uint32_t row;
   spool_item_get(item, &thread, sizeof thread);
-  if (!spool_thread_row(o->builder, &o->trace->sections.all[item->section],
-                        thread.tid, &row))
+  if (!spool_thread_row(t->builder, &t->sections.all[item->section], thread.tid,
+                        &row))
     return llmprof_fail_nomem(err);
-  llmprof_builder_name_thread(o->builder, row,
-                              text_of(o->trace, item->section, thread.name));
+  llmprof_builder_name_thread(t->builder, row,
+                              text_of(t, item->section, thread.name));
   return true;
 }
 
@@ -91,14 +85,14 @@ static bool is_known(const spool_sections *s, size_t number) {
   return false;
 }
 
-static bool add_device(const opening *o, size_t number) {
-  const spool_sections *s = &o->trace->sections;
+static bool add_device(const spool_trace *t, size_t number) {
+  const spool_sections *s = &t->sections;
   const spool_device *from = &s->devices[number];
   uint32_t section = s->device_section[number];
   llmprof_device device = {
       .id = spool_device_number(s, section, from->device),
-      .name = text_of(o->trace, section, from->name),
-      .chip = text_of(o->trace, section, from->chip),
+      .name = text_of(t, section, from->name),
+      .chip = text_of(t, section, from->chip),
       .memory = figure(from->memory),
       .bandwidth = figure(from->memory_bandwidth),
       .clock = figure(from->clock),
@@ -109,22 +103,22 @@ static bool add_device(const opening *o, size_t number) {
           from->compute_major ? from->compute_minor : LLMPROF_ABSENT,
   };
   if (is_known(s, number)) return true;
-  return uuid_text(o->builder, from->uuid, &device.uuid) &&
-         bus_text(o->builder, from, &device.bus) &&
-         llmprof_builder_add_device(o->builder, &device);
+  return uuid_text(t->builder, from->uuid, &device.uuid) &&
+         bus_text(t->builder, from, &device.bus) &&
+         llmprof_builder_add_device(t->builder, &device);
 }
 
-static bool add_versions(const opening *o) {
-  const spool_section *first = &o->trace->sections.all[0];
+static bool add_versions(const spool_trace *t) {
+  const spool_section *first = &t->sections.all[0];
   const char *product =
-      llmprof_strings_get(llmprof_builder_strings(o->builder),
-                          text_of(o->trace, 0, first->process.product), NULL);
+      llmprof_strings_get(llmprof_builder_strings(t->builder),
+                          text_of(t, 0, first->process.product), NULL);
   char schema[16];
   snprintf(schema, sizeof schema, "%d", SPOOL_VERSION);
-  return llmprof_builder_versions(o->builder, schema, product);
+  return llmprof_builder_versions(t->builder, schema, product);
 }
 
-static void announce(const opening *o) {
+static void announce(const spool_trace *t) {
   static const struct {
     spool_kind kind;
     llmprof_trace_table table;
@@ -135,24 +129,24 @@ static void announce(const opening *o) {
       {SPOOL_GRAPH, LLMPROF_TABLE_GRAPHS},
       {SPOOL_CALL, LLMPROF_TABLE_CALLS},
   };
-  const spool_sections *s = &o->trace->sections;
+  const spool_sections *s = &t->sections;
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
     if (s->recorded & SPOOL_BIT(tables[i].kind))
-      llmprof_builder_recorded(o->builder, tables[i].table);
+      llmprof_builder_recorded(t->builder, tables[i].table);
   }
-  llmprof_builder_recorded(o->builder, LLMPROF_TABLE_RANGES);
+  llmprof_builder_recorded(t->builder, LLMPROF_TABLE_RANGES);
   for (int fact = 0; fact < LLMPROF_FACTS; fact++)
-    llmprof_builder_knows(o->builder, (llmprof_fact)fact);
-  if (s->epoch != LLMPROF_ABSENT) llmprof_builder_epoch(o->builder, s->epoch);
+    llmprof_builder_knows(t->builder, (llmprof_fact)fact);
+  if (s->epoch != LLMPROF_ABSENT) llmprof_builder_epoch(t->builder, s->epoch);
 }
 
-static bool describe(opening *o, llmprof_error *err) {
-  spool_sections *s = &o->trace->sections;
-  bool ok = add_versions(o);
-  for (uint32_t i = 0; ok && i < s->file.sections; i++) ok = add_process(o, i);
-  for (size_t i = 0; ok && i < s->device_count; i++) ok = add_device(o, i);
-  announce(o);
-  return ok ? spool_file_each(&s->file, SPOOL_BIT(SPOOL_THREAD), take_thread, o,
+static bool describe(spool_trace *t, llmprof_error *err) {
+  spool_sections *s = &t->sections;
+  bool ok = add_versions(t);
+  for (uint32_t i = 0; ok && i < s->file.sections; i++) ok = add_process(t, i);
+  for (size_t i = 0; ok && i < s->device_count; i++) ok = add_device(t, i);
+  announce(t);
+  return ok ? spool_file_each(&s->file, SPOOL_BIT(SPOOL_THREAD), take_thread, t,
                               err)
             : llmprof_fail_nomem(err);
 }
@@ -162,7 +156,7 @@ static bool describe(opening *o, llmprof_error *err) {
 /* What was lost, by spool_lost; operations that are not shown, and generated
  * lines whose stacks are too deep. */
 typedef struct losses {
-  const opening *from;
+  const spool_trace *trace;
   uint64_t lost[SPOOL_LOST_UNKNOWN + 1];
   uint64_t replayed, timeless, wrong, deep;
 } losses;
@@ -174,9 +168,9 @@ static bool take_said(losses *l, const spool_item *item) {
       .severity = said.severity >= SPOOL_ERROR     ? LLMPROF_PROBLEM
                   : said.severity == SPOOL_WARNING ? LLMPROF_WARNING
                                                    : LLMPROF_INFO,
-      .text = text_of(l->from->trace, item->section, said.text)};
+      .text = text_of(l->trace, item->section, said.text)};
   return diagnostic.text == LLMPROF_NO_STRING ||
-         llmprof_builder_add_diagnostic(l->from->builder, &diagnostic);
+         llmprof_builder_add_diagnostic(l->trace->builder, &diagnostic);
 }
 
 static void take_drops(losses *l, const spool_item *item) {
@@ -188,21 +182,14 @@ static void take_drops(losses *l, const spool_item *item) {
     l->lost[what] = UINT64_MAX;
 }
 
-/* Operations begin alike: their times come first. */
 static void take_op(losses *l, const spool_item *item) {
-  struct {
-    spool_record record;
-    int64_t start, end;
-  } op;
-  spool_kernel kernel = {0};
-  spool_item_get(item, &op, sizeof op);
-  if (item->kind == SPOOL_KERNEL) spool_item_get(item, &kernel, sizeof kernel);
-  if (kernel.replayed)
+  spool_op op = spool_op_of(item);
+  if (op.replayed)
     l->replayed++;
   else if (op.start == 0 || op.end < op.start)
     l->timeless++;
-  else if (spool_has_wrong_end(l->from->trace, item) &&
-           spool_shows(&l->from->trace->sections.all[item->section], &op.start,
+  else if (spool_has_wrong_end(l->trace, item) &&
+           spool_shows(&l->trace->sections.all[item->section], &op.start,
                        &op.end))
     l->wrong++;
 }
@@ -242,7 +229,7 @@ static bool say_losses(const losses *l) {
       [SPOOL_LOST_BROKEN] = "GPU operations came without a time",
       [SPOOL_LOST_UNKNOWN] = "records were of a kind that is not known",
   };
-  llmprof_builder *builder = l->from->builder;
+  llmprof_builder *builder = l->trace->builder;
   bool ok = true;
   for (size_t i = SPOOL_LOST_ACTIVITY; ok && i <= SPOOL_LOST_UNKNOWN; i++)
     ok = say(builder, LLMPROF_PROBLEM, l->lost[i], lost[i]);
@@ -260,14 +247,14 @@ static bool say_losses(const losses *l) {
 }
 
 static bool say_ends(const losses *l) {
-  const spool_sections *s = &l->from->trace->sections;
-  bool ok = say(l->from->builder, LLMPROF_PROBLEM, s->file.left,
+  const spool_sections *s = &l->trace->sections;
+  bool ok = say(l->trace->builder, LLMPROF_PROBLEM, s->file.left,
                 "bytes of the spool are in no whole block") &&
-            say(l->from->builder, LLMPROF_WARNING, s->file.repeated,
+            say(l->trace->builder, LLMPROF_WARNING, s->file.repeated,
                 "recordings are in the file more than once, and count once");
   for (uint32_t i = 0; ok && i < s->file.sections; i++) {
     if (s->all[i].has_end) continue;
-    ok = llmprof_builder_say(l->from->builder, LLMPROF_WARNING,
+    ok = llmprof_builder_say(l->trace->builder, LLMPROF_WARNING,
                              "process %" PRIu32
                              " did not end in order: its spool stops",
                              s->all[i].process.pid);
@@ -275,15 +262,13 @@ static bool say_ends(const losses *l) {
   return ok;
 }
 
-static bool load_diagnostics(spool_trace *trace, llmprof_builder *builder,
-                             llmprof_error *err) {
+static bool load_diagnostics(spool_trace *trace, llmprof_error *err) {
   static const uint64_t kinds =
       SPOOL_BIT(SPOOL_DIAGNOSTIC) | SPOOL_BIT(SPOOL_DROPS) |
       SPOOL_BIT(SPOOL_KERNEL) | SPOOL_BIT(SPOOL_MEMCPY) |
       SPOOL_BIT(SPOOL_MEMSET) | SPOOL_BIT(SPOOL_GRAPH) |
       SPOOL_BIT(SPOOL_GENERATED);
-  const opening o = {trace, builder};
-  losses l = {.from = &o};
+  losses l = {.trace = trace};
   return spool_find_wrong_ends(trace, err) &&
          spool_file_each(&trace->sections.file, kinds, take_loss, &l, err) &&
          ((say_losses(&l) && say_ends(&l)) || llmprof_fail_nomem(err));
@@ -310,10 +295,10 @@ static bool open_units(const char *path, uint16_t wanted,
   spool_trace *trace = llmprof_zalloc(1, sizeof *trace);
   *state = trace;
   if (!trace) return llmprof_fail_nomem(err);
-  opening o = {trace, builder};
+  trace->builder = builder;
   return spool_sections_open(&trace->sections, path, wanted, keep_text, builder,
                              err) &&
-         describe(&o, err);
+         describe(trace, err);
 }
 
 static bool open_spool(const char *path, llmprof_builder *builder, void **state,
@@ -338,8 +323,7 @@ static void close_spool(void *state) {
 /* The collector takes no samples of the CPU. */
 static bool load(void *state, llmprof_builder *builder, llmprof_part part,
                  llmprof_error *err) {
-  static bool (*const parts[LLMPROF_PARTS])(spool_trace *, llmprof_builder *,
-                                            llmprof_error *) = {
+  static bool (*const parts[LLMPROF_PARTS])(spool_trace *, llmprof_error *) = {
       [LLMPROF_PART_OPS] = spool_load_ops,
       [LLMPROF_PART_DETAILS] = spool_load_details,
       [LLMPROF_PART_CALLS] = spool_load_calls,
@@ -348,7 +332,8 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
       [LLMPROF_PART_SAMPLES] = spool_load_samples,
       [LLMPROF_PART_STACKS] = spool_load_stacks,
   };
-  return !parts[part] || parts[part](state, builder, err);
+  (void)builder;
+  return !parts[part] || parts[part](state, err);
 }
 
 const llmprof_reader llmprof_spool_reader = {

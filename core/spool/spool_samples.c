@@ -21,7 +21,6 @@ static const struct {
 
 typedef struct loader {
   spool_trace *trace;
-  llmprof_builder *builder;
   spool_numbers metrics; /* by {section, metric}: llmprof_sampled */
 } loader;
 
@@ -41,8 +40,8 @@ static bool take_metric(void *user, const spool_item *item,
   const uint32_t key[2] = {item->section, metric.metric};
   uint32_t name =
       spool_file_string(&l->trace->sections.file, item->section, metric.name);
-  const char *text =
-      llmprof_strings_get(llmprof_builder_strings(l->builder), name, NULL);
+  const char *text = llmprof_strings_get(
+      llmprof_builder_strings(l->trace->builder), name, NULL);
   return spool_numbers_set(&l->metrics, key, value_of(text)) ||
          llmprof_fail_nomem(err);
 }
@@ -78,13 +77,12 @@ static bool take_sample(void *user, const spool_item *item,
       spool_device_number(&l->trace->sections, item->section, s.device);
   for (int i = 0; i < LLMPROF_SAMPLED; i++) row.values[i] = NAN;
   put_values(l, item, s.values, &row);
-  llmprof_builder_recorded(l->builder, LLMPROF_TABLE_SAMPLES);
-  return llmprof_builder_add_sample(l->builder, &row, err);
+  llmprof_builder_recorded(l->trace->builder, LLMPROF_TABLE_SAMPLES);
+  return llmprof_builder_add_sample(l->trace->builder, &row, err);
 }
 
-bool spool_load_samples(spool_trace *trace, llmprof_builder *builder,
-                        llmprof_error *err) {
-  loader l = {.trace = trace, .builder = builder};
+bool spool_load_samples(spool_trace *trace, llmprof_error *err) {
+  loader l = {.trace = trace};
   spool_file *file = &trace->sections.file;
   spool_numbers_init(&l.metrics, 2 * sizeof(uint32_t));
   bool ok =
