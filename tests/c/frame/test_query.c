@@ -122,52 +122,6 @@ TEST_WITH(sort, setup, teardown) {
   }
 }
 
-static const char *where(little *l, size_t column, llmprof_compare compare,
-                         const int64_t *values, size_t count) {
-  llmprof_condition condition = {column, compare, values, count};
-  llmprof_frame *view = llmprof_frame_where(l->frame, &condition, 1, NULL);
-  assert_non_null(view);
-  return rows_of(view);
-}
-
-TEST_WITH(where, setup, teardown) {
-  little *l = *state;
-  const int64_t half[] = {llmprof_real_cell(0.5)};
-  const int64_t zero[] = {llmprof_real_cell(0)};
-  const int64_t absent[] = {INT64_MIN};
-  const int64_t list[] = {50, 20, -10};
-  assert_string_equal(where(l, RATE, LLMPROF_EQ, half, 1), "03");
-  assert_string_equal(where(l, RATE, LLMPROF_EQ, zero, 1), "4");
-  assert_string_equal(where(l, RATE, LLMPROF_LT, half, 1), "14");
-  assert_string_equal(where(l, RATE, LLMPROF_GE, half, 1), "035");
-  assert_string_equal(where(l, RATE, LLMPROF_EQ, absent, 1), "2");
-  assert_string_equal(where(l, RATE, LLMPROF_NE, absent, 1), "01345");
-  assert_string_equal(where(l, SIZE, LLMPROF_EQ, list, 3), "1235");
-  assert_string_equal(where(l, SIZE, LLMPROF_NE, list, 3), "0");
-  assert_string_equal(where(l, SIZE, LLMPROF_EQ, NULL, 0), "");
-  assert_string_equal(where(l, SIZE, LLMPROF_NE, NULL, 0), "012345");
-}
-
-TEST_WITH(views_of_views, setup, teardown) {
-  little *l = *state;
-  const llmprof_order by_size = {.column = SIZE, .descending = true};
-  llmprof_frame *sorted_view =
-      llmprof_frame_sort(l->frame, &by_size, 1, SIZE_MAX, NULL);
-  llmprof_frame *part = llmprof_frame_slice(sorted_view, 1, 3, NULL);
-  const size_t columns[] = {RATE, SIZE};
-  llmprof_frame *chosen = llmprof_frame_select(part, columns, 2, NULL);
-  assert_non_null(chosen);
-  assert_int_equal(llmprof_frame_columns(chosen), 2);
-  assert_string_equal(llmprof_frame_peek(chosen, 0)->name, "rate");
-  const llmprof_column *size = llmprof_frame_column(chosen, 1, NULL);
-  assert_int_equal(llmprof_cell(size, 0), 30);
-  assert_int_equal(llmprof_cell(size, 1), 20);
-  assert_int_equal(llmprof_cell(size, 2), 20);
-  llmprof_frame_free(chosen);
-  llmprof_frame_free(part);
-  llmprof_frame_free(sorted_view);
-}
-
 static int64_t cell(llmprof_frame *frame, const char *name, size_t row) {
   size_t number = llmprof_frame_find(frame, name);
   assert_int_not_equal(number, SIZE_MAX);
@@ -198,37 +152,6 @@ static llmprof_frame *aggregated(little *l, llmprof_error *err) {
   return llmprof_frame_aggregate(
       l->frame, keys, 1, every_statistic,
       sizeof every_statistic / sizeof *every_statistic, err);
-}
-
-/* The same whether or not a median is asked for with it. */
-TEST(aggregates_alone) {
-  static const uint32_t keys[] = {1, 2, 1, UINT32_MAX, 2, 3};
-  static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
-                                    5, UINT32_MAX - 1, UINT32_MAX};
-  const test_column columns[] = {
-      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
-      {"value", NULL, LLMPROF_U32, values, NULL, NULL, NULL},
-  };
-  const llmprof_aggregate wanted[] = {
-      {"sum", LLMPROF_SUM, 1, 0},     {"mean", LLMPROF_MEAN, 1, 0},
-      {"least", LLMPROF_MIN, 1, 0},   {"most", LLMPROF_MAX, 1, 0},
-      {"count", LLMPROF_COUNT, 1, 0}, {"median", LLMPROF_MEDIAN, 1, 0},
-  };
-  const size_t key = 0;
-  llmprof_frame *frame = test_frame(6, NULL, columns, 2);
-  llmprof_frame *all = llmprof_frame_aggregate(frame, &key, 1, wanted, 6, NULL);
-  llmprof_frame *few = llmprof_frame_aggregate(frame, &key, 1, wanted, 5, NULL);
-  assert_int_equal(llmprof_frame_rows(few), 4);
-  for (size_t c = 0; c < 6; c++) {
-    for (size_t row = 0; row < 4; row++)
-      assert_int_equal(llmprof_cell(llmprof_frame_peek(all, c), row),
-                       llmprof_cell(llmprof_frame_peek(few, c), row));
-  }
-  assert_int_equal(llmprof_cell(llmprof_frame_peek(few, 1), 1),
-                   2 * (int64_t)(UINT32_MAX - 1));
-  llmprof_frame_free(all);
-  llmprof_frame_free(few);
-  llmprof_frame_free(frame);
 }
 
 /* Rows that are groups of their own: the same numbers as of any groups, which
@@ -287,7 +210,8 @@ enum {
 /* Keys of every kind against a comparison of the cells. */
 static llmprof_frame *mixed_frame(llmprof_strings *pool) {
   static uint32_t texts[MIXED], index[MIXED], rows[MIXED];
-  static int64_t near[MIXED], far[MIXED], same[MIXED];
+  static uint32_t shorts[MIXED];
+  static int64_t near[MIXED], far[MIXED];
   static double reals[MIXED];
   srand(7);
   for (size_t i = 0; i < MIXED; i++) {
@@ -301,7 +225,7 @@ static llmprof_frame *mixed_frame(llmprof_strings *pool) {
     far[i] =
         rand() % 20 ? (rand() % 100 - 50) * (INT64_MAX / 60) : LLMPROF_ABSENT;
     reals[i] = rand() % 20 ? (rand() % 100 - 50) / 4.0 : NAN;
-    same[i] = 5;
+    shorts[i] = rand() % 9 ? (uint32_t)(rand() % 300) : UINT32_MAX;
     rows[i] = (uint32_t)i;
   }
   const test_column columns[] = {
@@ -310,7 +234,7 @@ static llmprof_frame *mixed_frame(llmprof_strings *pool) {
       {"far", NULL, LLMPROF_I64, far, NULL, NULL, NULL},
       {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
       {"picked", NULL, LLMPROF_I64, near, index, NULL, NULL},
-      {"same", NULL, LLMPROF_I64, same, NULL, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
       {"row", NULL, LLMPROF_U32, rows, NULL, NULL, NULL},
   };
   return test_frame(MIXED, pool, columns, 7);
@@ -565,110 +489,22 @@ TEST(real_cells) {
   assert_int_equal(llmprof_real_cell(-NAN), INT64_MIN);
 }
 
-/* ---- many names ---- */
-
-enum {
-  NAMES = 4000
-};
-
-/* Names that begin alike, some of them as another ends, with a few NULs. */
-static size_t throw_name(char *name, unsigned *seed) {
-  size_t size = (size_t)sprintf(name, "void at::native::kernel_");
-  *seed = *seed * 1103515245u + 12345u;
-  for (unsigned n = *seed >> 16 & 15; n--;) {
-    *seed = *seed * 1103515245u + 12345u;
-    name[size++] = "ab\xC3"[*seed >> 16 & 3];
-  }
-  return size;
-}
-
-static void assert_in_order(llmprof_frame *frame, const llmprof_strings *pool,
-                            size_t present) {
-  llmprof_order by = {.column = 0};
-  llmprof_frame *view = llmprof_frame_sort(frame, &by, 1, SIZE_MAX, NULL);
-  const llmprof_column *sorted_names = llmprof_frame_column(view, 0, NULL);
-  for (size_t i = 1; i < present; i++) {
-    int64_t a = llmprof_cell(sorted_names, i - 1),
-            b = llmprof_cell(sorted_names, i);
-    assert_true(a != LLMPROF_ABSENT && b != LLMPROF_ABSENT);
-    size_t left_size, right_size;
-    const char *left = llmprof_strings_get(pool, (uint32_t)a, &left_size);
-    const char *right = llmprof_strings_get(pool, (uint32_t)b, &right_size);
-    size_t both = left_size < right_size ? left_size : right_size;
-    int order = memcmp(left, right, both);
-    assert_true(order < 0 || (order == 0 && left_size <= right_size));
-  }
-  llmprof_frame_free(view);
-}
-
-/* Also again, and when strings have come since. */
-TEST(names_in_order) {
-  static uint32_t ids[NAMES];
-  unsigned seed = 1;
-  llmprof_strings *pool = llmprof_strings_new();
-  llmprof_frame *frame = llmprof_frame_new(NAMES, pool);
-  for (size_t i = 0; i < NAMES; i++) {
-    char name[64];
-    size_t size = throw_name(name, &seed);
-    ids[i] = LLMPROF_NO_STRING;
-    if (i % 100) assert_true(llmprof_strings_add(pool, name, size, &ids[i]));
-  }
-  const test_column column = {
-      .name = "name", .type = LLMPROF_STRING_ID, .data = ids, .strings = pool};
-  assert_true(test_add(frame, &column));
-  for (size_t more = 0; more < 3; more++) {
-    assert_in_order(frame, pool, NAMES - NAMES / 100);
-    assert_in_order(frame, pool, NAMES - NAMES / 100);
-    llmprof_frame_free(frame);
-    assert_true(llmprof_strings_add(pool, &"cba"[more], 3 - more, &ids[1]));
-    frame = test_frame(NAMES, pool, &column, 1);
-  }
-  llmprof_frame_free(frame);
-  llmprof_strings_free(pool);
-}
-
-/* The first few by small integers are those that a sort of all puts first. */
-static void expect_few(llmprof_frame *frame, bool descending, size_t limit) {
-  llmprof_error err = {0};
-  const llmprof_order by = {0, descending};
-  llmprof_frame *all =
-      llmprof_frame_sort(frame, &by, 1, llmprof_frame_rows(frame), &err);
-  llmprof_frame *few = llmprof_frame_sort(frame, &by, 1, limit, &err);
-  assert_true(all && few);
-  assert_int_equal(llmprof_frame_rows(few), limit);
-  const llmprof_column *x = llmprof_frame_column(all, 1, &err);
-  const llmprof_column *y = llmprof_frame_column(few, 1, &err);
-  for (size_t row = 0; row < limit; row++)
-    assert_int_equal(llmprof_cell(x, row), llmprof_cell(y, row));
-  llmprof_frame_free(few);
-  llmprof_frame_free(all);
-}
-
-TEST(few) {
-  enum {
-    MANY = 5000
-  };
-  static uint32_t cells[MANY], numbers[MANY], index[MANY];
+/* In order also when strings have come since the pool's were put in order. */
+TEST_WITH(names_since, setup, teardown) {
+  little *l = *state;
+  const llmprof_order by = {.column = NAME};
+  const size_t rows = ROWS;
+  llmprof_frame_free(llmprof_frame_sort(l->frame, &by, 1, rows, NULL));
+  assert_true(llmprof_strings_add(l->pool, "aa", 2, &l->ids[0]));
   const test_column columns[] = {
-      {"cell", NULL, LLMPROF_U32, cells, NULL, NULL, NULL},
-      {"row", NULL, LLMPROF_U32, numbers, NULL, NULL, NULL}};
-  const uint32_t spreads[] = {1, 3, 100, UINT32_MAX - 1};
-  for (int round = 0; round < 24; round++) {
-    for (uint32_t i = 0; i < MANY; i++) {
-      uint32_t drawn = (uint32_t)rand() * 2 + (uint32_t)rand() % 2;
-      cells[i] = round % 3 ? drawn % spreads[round % 4] : i * 7;
-      if (round == 5) cells[i] = MANY - i;
-      if (rand() % 9 == 0) cells[i] = UINT32_MAX - (uint32_t)(rand() % 2);
-      numbers[i] = i;
-      index[i] = (uint32_t)rand() % MANY;
-    }
-    test_column two[] = {columns[0], columns[1]};
-    if (round % 4 == 3) two[0].index = index;
-    llmprof_frame *frame = test_frame(MANY, NULL, two, 2);
-    for (size_t limit = 1; limit < MANY; limit = limit * 5 + 1) {
-      expect_few(frame, false, limit);
-      expect_few(frame, true, limit);
-    }
-    llmprof_frame_free(frame);
-  }
+      {"name", NULL, LLMPROF_STRING_ID, l->ids, NULL, l->pool, NULL},
+      {"row", NULL, LLMPROF_U32, row_numbers, NULL, NULL, NULL}};
+  llmprof_frame *frame = test_frame(ROWS, l->pool, columns, 2);
+  llmprof_frame *view = llmprof_frame_sort(frame, &by, 1, rows, NULL);
+  static const int64_t expected[ROWS] = {1, 5, 0, 4, 2, 3};
+  for (size_t i = 0; i < ROWS; i++)
+    assert_int_equal(llmprof_cell(llmprof_frame_column(view, 1, NULL), i),
+                     expected[i]);
+  llmprof_frame_free(view);
+  llmprof_frame_free(frame);
 }

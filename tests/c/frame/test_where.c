@@ -189,17 +189,6 @@ TEST(where_at_ends) {
   llmprof_frame_free(frame);
 }
 
-/* Far apart, so that there is no bit for each. */
-TEST(wide_sets) {
-  llmprof_frame *frame = make();
-  const int64_t far[] = {INT64_MAX - 1, -4000, 12000, INT64_MIN + 5};
-  for (llmprof_compare c = LLMPROF_EQ; c <= LLMPROF_NE; c++) {
-    const llmprof_condition condition = {ASCENDING, c, far, 4};
-    check_where(frame, &condition, 1);
-  }
-  llmprof_frame_free(frame);
-}
-
 /* Views of consecutive rows, also of views that are none. */
 TEST(slices) {
   llmprof_error err = {0};
