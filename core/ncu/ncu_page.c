@@ -89,8 +89,6 @@ typedef struct metric {
 
 struct llmprof_ncu_page {
   char *path;
-  const void *bytes; /* borrowed; NULL: they are in the file */
-  size_t size;
   llmprof_csv *csv;
   llmprof_strings *strings;
   uint32_t fields[TITLES]; /* by title; NOWHERE: the page lacks it */
@@ -121,8 +119,8 @@ static llmprof_code say_what(const char *bytes, size_t size) {
              : LLMPROF_OK;
 }
 
-/* With a source that is open, or NULL. */
-static llmprof_code look_through(llmprof_source *source) {
+static llmprof_code look_through(const char *path) {
+  llmprof_source *source = llmprof_source_open(path, NULL);
   llmprof_buffer seen = {0};
   llmprof_code found = LLMPROF_OK;
   const char *piece;
@@ -148,9 +146,8 @@ static bool nothing_profiled(const llmprof_ncu_page *page, llmprof_error *err) {
 }
 
 /* Say why there is no header, where that is known. */
-static void explain(const llmprof_ncu_page *page, llmprof_source *source,
-                    llmprof_error *err) {
-  llmprof_code what = look_through(source);
+static void explain(const llmprof_ncu_page *page, llmprof_error *err) {
+  llmprof_code what = look_through(page->path);
   if (what == LLMPROF_EMPTY) nothing_profiled(page, err);
   if (what == LLMPROF_UNSUPPORTED)
     llmprof_fail(err, what,
@@ -310,15 +307,9 @@ static bool add_row_metric(llmprof_ncu_page *page, const char *name,
 static const llmprof_csv_options options = {.header_has = "Kernel Name",
                                             .may_end_behind = "Metric Value"};
 
-static llmprof_csv *open_csv(const llmprof_ncu_page *page, llmprof_error *err) {
-  return page->bytes ? llmprof_csv_open_bytes(page->path, page->bytes,
-                                              page->size, &options, err)
-                     : llmprof_csv_open(page->path, &options, err);
-}
-
 /* Which metrics there are, before the rows are read. */
 static bool find_metrics(llmprof_ncu_page *page, llmprof_error *err) {
-  llmprof_csv *csv = open_csv(page, err);
+  llmprof_csv *csv = llmprof_csv_open(page->path, &options, err);
   llmprof_csv_row row;
   int got = csv ? 1 : -1;
   while (got == 1 && (got = llmprof_csv_next(csv, &row, err)) == 1) {
@@ -334,51 +325,27 @@ static bool find_metrics(llmprof_ncu_page *page, llmprof_error *err) {
 
 /* ---- either ---- */
 
-/* The csv becomes the page's. */
-static llmprof_ncu_page *open_page(llmprof_ncu_page *page, llmprof_csv *csv,
-                                   llmprof_error *err) {
-  page->csv = csv;
-  if (csv && check_page(page, err) && read_header(page, err) &&
-      (page->is_details ? find_metrics(page, err) : read_units(page, err)))
-    return page;
-  llmprof_ncu_page_close(page);
-  return NULL;
-}
-
-static llmprof_ncu_page *new_page(const char *name, llmprof_error *err) {
+static llmprof_ncu_page *new_page(const char *path, llmprof_error *err) {
   llmprof_ncu_page *page = llmprof_zalloc(1, sizeof *page);
-  if (page) page->path = llmprof_strdup(name);
+  if (page) page->path = llmprof_strdup(path);
   if (page) page->strings = llmprof_strings_new();
   if (page && page->path && page->strings) return page;
   llmprof_ncu_page_close(page);
   return llmprof_fail_nomem(err), NULL;
 }
 
-/* Takes the page. */
-static llmprof_ncu_page *open_new(llmprof_ncu_page *page, llmprof_error *err) {
-  llmprof_error why = {0};
-  if (!page) return NULL;
-  llmprof_csv *csv = open_csv(page, &why);
-  if (!csv && why.code == LLMPROF_EMPTY)
-    explain(page,
-            page->bytes ? llmprof_source_bytes(page->path, page->bytes,
-                                               page->size, NULL)
-                        : llmprof_source_open(page->path, NULL),
-            &why);
-  if (!csv && err) *err = why;
-  return open_page(page, csv, err);
-}
-
 llmprof_ncu_page *llmprof_ncu_page_open(const char *path, llmprof_error *err) {
-  return open_new(new_page(path, err), err);
-}
-
-llmprof_ncu_page *llmprof_ncu_page_open_bytes(const char *name,
-                                              const void *bytes, size_t size,
-                                              llmprof_error *err) {
-  llmprof_ncu_page *page = new_page(name, err);
-  if (page) page->bytes = bytes, page->size = size;
-  return open_new(page, err);
+  llmprof_error why = {0};
+  llmprof_ncu_page *page = new_page(path, err);
+  if (!page) return NULL;
+  page->csv = llmprof_csv_open(path, &options, &why);
+  if (!page->csv && why.code == LLMPROF_EMPTY) explain(page, &why);
+  if (page->csv && check_page(page, &why) && read_header(page, &why) &&
+      (page->is_details ? find_metrics(page, &why) : read_units(page, &why)))
+    return page;
+  if (err) *err = why;
+  llmprof_ncu_page_close(page);
+  return NULL;
 }
 
 void llmprof_ncu_page_close(llmprof_ncu_page *page) {

@@ -11,12 +11,8 @@
 typedef struct llmprof_ncu_page llmprof_ncu_page;
 
 /* NULL on failure, as for CSV; UNSUPPORTED: it is another page of ncu or none,
- * EMPTY: no kernel was profiled. Bytes are borrowed until close; `name` stands
- * for the path in messages. */
+ * EMPTY: no kernel was profiled. */
 llmprof_ncu_page *llmprof_ncu_page_open(const char *path, llmprof_error *err);
-llmprof_ncu_page *llmprof_ncu_page_open_bytes(const char *name,
-                                              const void *bytes, size_t size,
-                                              llmprof_error *err);
 void llmprof_ncu_page_close(llmprof_ncu_page *page); /* NULL is fine */
 
 /* Its metrics in the order of the page, without those that appear twice: how

@@ -20,7 +20,6 @@ typedef enum position {
   BEFORE, /* the list of events */
   INSIDE, /* it */
   AFTER,  /* the whole text */
-  BROKEN, /* something failed */
 } position;
 
 struct llmprof_chrome {
@@ -390,22 +389,6 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   return -1;
 }
 
-/* The same, and every call behind a failure fails, too. */
-static int next_or_fail(llmprof_chrome *r, llmprof_chrome_event *event,
-                        llmprof_error *err) {
-  r->err = err;
-  if (r->position == BROKEN) {
-    llmprof_fail(err, LLMPROF_SYNTAX, "%s: read on after a failure", r->name);
-    return -1;
-  }
-  if (r->position == AFTER) return 0;
-  int got = next_event(r, event);
-  if (got < 0) r->position = BROKEN;
-  r->seen_event |= got == 1;
-  r->err = NULL;
-  return got;
-}
-
 /* Where and what, without the file's name. */
 static void note_first(const llmprof_chrome *r, const llmprof_error *why,
                        llmprof_chrome_damage *damage) {
@@ -422,7 +405,8 @@ int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
                         llmprof_chrome_damage *damage, llmprof_error *err) {
   llmprof_error why = {0};
   int got;
-  while ((got = next_or_fail(r, event, &why)) == -1 &&
+  r->err = &why;
+  while ((got = next_event(r, event)) == -1 &&
          (why.code == LLMPROF_SYNTAX || why.code == LLMPROF_LIMIT) &&
          (r->is_whole || (why.code == LLMPROF_SYNTAX && r->seen_event))) {
     note_first(r, &why, damage);
@@ -430,35 +414,27 @@ int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
     if (damage->cut) break;
     damage->broken++;
     r->is_whole = false;
-    r->position = INSIDE;
   }
+  r->err = NULL;
+  r->seen_event |= got == 1;
   if (got < 0 && err) *err = why;
   return damage->cut ? 0 : got;
 }
 
 /* ---- opening ---- */
 
-static llmprof_chrome *reader_new(const char *name, llmprof_source *source,
-                                  llmprof_error *err) {
+llmprof_chrome *llmprof_chrome_open(const char *path, llmprof_error *err) {
+  llmprof_source *source = llmprof_source_open(path, err);
   if (!source) return NULL;
   llmprof_chrome *r = llmprof_zalloc(1, sizeof *r);
   if (r) {
     *r = (llmprof_chrome){.source = source, .line = 1, .column = 1};
-    r->name = llmprof_strdup(name);
+    r->name = llmprof_strdup(path);
     if (r->name) return r;
   }
   llmprof_source_close(source);
   llmprof_free(r);
   return llmprof_fail_nomem(err), NULL;
-}
-
-llmprof_chrome *llmprof_chrome_open(const char *path, llmprof_error *err) {
-  return reader_new(path, llmprof_source_open(path, err), err);
-}
-
-llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
-                                          size_t size, llmprof_error *err) {
-  return reader_new(name, llmprof_source_bytes(name, bytes, size, err), err);
 }
 
 void llmprof_chrome_close(llmprof_chrome *r) {

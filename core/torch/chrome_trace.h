@@ -46,10 +46,8 @@ typedef struct llmprof_chrome_event {
 
 typedef struct llmprof_chrome llmprof_chrome;
 
-/* NULL on failure. Bytes are borrowed; `name` stands for the path. */
+/* NULL on failure. */
 llmprof_chrome *llmprof_chrome_open(const char *path, llmprof_error *err);
-llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
-                                          size_t size, llmprof_error *err);
 void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
 
 /* What of a file could not be read. */

@@ -60,7 +60,6 @@ static bool keep_gpu(llmprof_operators *o, const llmprof_chrome_event *event) {
       .op = LLMPROF_NO_STRING,
       .launched = NO_VALUE,
       .event = o->events,
-      .thread = NO_ROW,
       .mark = NO_ROW,
   };
   return add_string(o, event->name, &kept->name) &&
@@ -269,7 +268,7 @@ llmprof_operators *llmprof_operators_load(const char *path,
   }
   bool ok = (o && o->strings) || llmprof_fail_nomem(err);
   ok = ok && read_events(o, reader, err) && llmprof_operators_nest(o, err) &&
-       llmprof_operators_attribute(o, err) && llmprof_operators_mark(o, err);
+       llmprof_operators_attribute(o, err);
   llmprof_chrome_close(reader);
   if (ok) return o;
   llmprof_operators_free(o);

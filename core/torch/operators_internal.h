@@ -20,6 +20,7 @@ typedef struct host_event {
   size_t event;                    /* its place in the file */
   uint32_t name, category, shapes; /* strings */
   uint32_t process, thread, parent;
+  uint32_t mark; /* row: the innermost where it starts */
   uint32_t twin; /* row of another process with the same id */
   bool is_call;
 } host_event;
@@ -30,7 +31,6 @@ typedef struct gpu_event {
   int64_t launched;            /* ns; NO_VALUE: nobody knows */
   size_t event;                /* its place in the file */
   uint32_t name, category, op; /* strings */
-  uint32_t thread;             /* that launched it */
   uint32_t mark;               /* row: the innermost around the launch */
 } gpu_event;
 
@@ -63,14 +63,12 @@ struct llmprof_operators {
   llmprof_operators_info info;
 };
 
-/* Fill in parent, self, outer and calls of all host events. */
+/* Fill in parent, mark, self, outer and calls of all host events, and parents
+ * of all marks. */
 bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err);
 
-/* After that: the operator of each GPU operation, when and where it was
- * launched, device times of each operator. */
+/* After that: the operator of each GPU operation, when it was launched and in
+ * which mark, device times of each operator. */
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err);
-
-/* After that: parents of all marks, and the mark of each GPU operation. */
-bool llmprof_operators_mark(llmprof_operators *o, llmprof_error *err);
 
 #endif

@@ -1,10 +1,51 @@
-/* Nesting by one sweep over each thread in order of start, with a stack of
- * what is running; attribution by two tables, External id -> operator and
- * correlation -> call, each of a process. */
+/* Nesting by one sweep over each thread in order of start, with stacks of what
+ * is running and of marks that are open; attribution by two tables, External id
+ * -> operator and correlation -> call, each of a process. */
 #include "base/alloc.h"
 #include "frame/sort.h"
 #include "frame/times.h"
 #include "torch/operators_internal.h"
+
+/* ---- marks ---- */
+
+/* Ranges that the program named, in order, and a stack of what is open. */
+typedef struct open_marks {
+  uint32_t *rows, *open;
+  size_t next, depth;
+} open_marks;
+
+static int64_t key_of_mark(const void *marks, size_t row, int which) {
+  const mark_event *m = (const mark_event *)marks + row;
+  return which == 0   ? -(m->start + m->duration)
+         : which == 1 ? m->start
+                      : m->thread;
+}
+
+/* Close what has ended by `time`, and all of another thread: the innermost of
+ * what is left. */
+static uint32_t innermost(open_marks *s, const llmprof_operators *o,
+                          uint32_t thread, int64_t time) {
+  for (; s->depth; s->depth--) {
+    uint32_t row = s->open[s->depth - 1];
+    const mark_event *top = &o->marks[row];
+    if (top->thread == thread && top->start + top->duration > time) return row;
+  }
+  return NO_ROW;
+}
+
+/* The innermost mark of a thread at a time; calls come in this order. */
+static uint32_t mark_at(open_marks *s, llmprof_operators *o, uint32_t thread,
+                        int64_t time) {
+  for (; s->next < o->mark_count; s->next++) {
+    uint32_t row = s->rows[s->next];
+    mark_event *mark = &o->marks[row];
+    if (mark->thread > thread || (mark->thread == thread && mark->start > time))
+      break;
+    mark->parent = innermost(s, o, mark->thread, mark->start);
+    s->open[s->depth++] = row;
+  }
+  return innermost(s, o, thread, time);
+}
 
 /* ---- nesting ---- */
 
@@ -42,20 +83,22 @@ static uint32_t find_parent(const llmprof_operators *o, const uint32_t *running,
   return NO_ROW;
 }
 
-static void sweep(llmprof_operators *o, const uint32_t *rows,
-                  uint32_t *running) {
+static void sweep(llmprof_operators *o, const uint32_t *rows, uint32_t *running,
+                  open_marks *marks) {
   size_t depth = 0;
   for (size_t i = 0; i < o->host_count; i++) {
     host_event *e = &o->host[rows[i]];
     if (depth && o->host[running[0]].thread != e->thread) depth = 0;
     while (depth && o->host[running[depth - 1]].end <= e->start) depth--;
     e->parent = find_parent(o, running, depth, e);
+    e->mark = mark_at(marks, o, e->thread, e->start);
     e->self = e->duration;
     e->covered = e->start;
     if (e->parent != NO_ROW) take_from_parent(&o->host[e->parent], e);
     e->outer = inside_same_name(o, e) ? NO_VALUE : e->duration;
     running[depth++] = rows[i];
   }
+  mark_at(marks, o, NO_ROW, INT64_MAX); /* those behind */
 }
 
 /* children: as many numbers as there are rows. */
@@ -75,11 +118,16 @@ static void count_calls(llmprof_operators *o, uint32_t *children) {
 bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
   uint32_t *rows = llmprof_order_rows(o->host_count, 3, key_of, o->host);
   uint32_t *running = llmprof_alloc(o->host_count, sizeof *running);
-  bool ok = rows && running;
+  open_marks marks = {
+      .rows = llmprof_order_rows(o->mark_count, 3, key_of_mark, o->marks),
+      .open = llmprof_alloc(o->mark_count, sizeof *marks.open)};
+  bool ok = rows && running && marks.rows && marks.open;
   if (ok) {
-    sweep(o, rows, running);
+    sweep(o, rows, running, &marks);
     count_calls(o, rows);
   }
+  llmprof_free(marks.rows);
+  llmprof_free(marks.open);
   llmprof_free(rows);
   llmprof_free(running);
   return ok || llmprof_fail_nomem(err);
@@ -175,7 +223,7 @@ static void note_launch(const llmprof_operators *o, gpu_event *e, uint32_t call,
   uint32_t by = call != NO_ROW ? call : row;
   if (by == NO_ROW) return;
   e->launched = o->host[by].start;
-  e->thread = o->host[by].thread;
+  e->mark = o->host[by].mark;
 }
 
 /* To the operator, and to every operator around it. */

@@ -18,7 +18,7 @@ static void check_order(const llmprof_chrome_event *before,
 /* How reading what is sound ended: LLMPROF_OK or the error's code. */
 static llmprof_code read_events(const uint8_t *bytes, size_t size, bool *cut) {
   llmprof_error err = {0};
-  llmprof_chrome *reader = llmprof_chrome_open_bytes("fuzz", bytes, size, &err);
+  llmprof_chrome *reader = llmprof_chrome_open(fuzz_file(bytes, size), &err);
   FUZZ_CHECK(reader);
   llmprof_chrome_event event, before = {0};
   llmprof_chrome_damage damage = {0};

@@ -73,8 +73,7 @@ static llmprof_frame *read_metrics(llmprof_ncu_page *page, uint32_t step) {
 
 static llmprof_ncu_page *open_input(const uint8_t *bytes, size_t size) {
   llmprof_error err = {0};
-  llmprof_ncu_page *page =
-      llmprof_ncu_page_open_bytes("fuzz", bytes, size, &err);
+  llmprof_ncu_page *page = llmprof_ncu_page_open(fuzz_file(bytes, size), &err);
   FUZZ_CHECK(page || err.code == LLMPROF_SYNTAX || err.code == LLMPROF_EMPTY ||
              err.code == LLMPROF_UNSUPPORTED);
   return page;

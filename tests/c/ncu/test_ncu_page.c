@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frame/cells.h"
 #include "support.h"
@@ -59,8 +60,15 @@ static const char *text(llmprof_frame *frame, const char *name, size_t row) {
                            row, NULL);
 }
 
+static llmprof_ncu_page *open_bytes(const char *bytes, size_t size,
+                                    llmprof_error *err) {
+  test_file("page", bytes, size);
+  assert_int_equal(chdir(test_folder()), 0);
+  return llmprof_ncu_page_open("page", err);
+}
+
 static llmprof_ncu_page *open_text(const char *bytes, llmprof_error *err) {
-  return llmprof_ncu_page_open_bytes("page", bytes, strlen(bytes), err);
+  return open_bytes(bytes, strlen(bytes), err);
 }
 
 TEST(metrics) {
@@ -320,8 +328,7 @@ TEST(long_names) {
 /* ---- any input ---- */
 
 static bool read_page(const char *bytes, size_t size, llmprof_error *err) {
-  llmprof_ncu_page *page =
-      llmprof_ncu_page_open_bytes("page", bytes, size, err);
+  llmprof_ncu_page *page = open_bytes(bytes, size, err);
   llmprof_frame *frame =
       page ? llmprof_ncu_page_counters(page, figures, 2, err) : NULL;
   llmprof_frame_free(frame);

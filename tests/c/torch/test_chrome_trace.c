@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/buffer.h"
@@ -9,8 +10,15 @@
 
 #define ABSENT LLMPROF_ABSENT
 
+static llmprof_chrome *open_bytes(const void *bytes, size_t size,
+                                  llmprof_error *err) {
+  test_file("t.json", bytes, size);
+  assert_int_equal(chdir(test_folder()), 0);
+  return llmprof_chrome_open("t.json", err);
+}
+
 static llmprof_chrome *open_text(const char *text, llmprof_error *err) {
-  return llmprof_chrome_open_bytes("t.json", text, strlen(text), err);
+  return open_bytes(text, strlen(text), err);
 }
 
 /* The next event, where nothing is damaged before it. */
@@ -25,8 +33,7 @@ static int next_of(llmprof_chrome *reader, llmprof_chrome_event *event,
 
 /* Read to the end: the number of events, or -1. */
 static int count_events(const void *bytes, size_t size, llmprof_error *err) {
-  llmprof_chrome *reader =
-      llmprof_chrome_open_bytes("t.json", bytes, size, err);
+  llmprof_chrome *reader = open_bytes(bytes, size, err);
   llmprof_chrome_event event;
   int count = 0, got = -1;
   while (reader && (got = next_of(reader, &event, err)) == 1) count++;
@@ -225,8 +232,7 @@ TEST(passed_over) {
   llmprof_error err = {0};
   llmprof_chrome_damage damage = {0};
   llmprof_chrome_event event;
-  llmprof_chrome *reader =
-      llmprof_chrome_open_bytes("t.json", text.bytes, text.size, &err);
+  llmprof_chrome *reader = open_bytes(text.bytes, text.size, &err);
   for (const char *name = "b"; *name; name = *name == 'b' ? "d" : "") {
     assert_int_equal(llmprof_chrome_next(reader, &event, &damage, &err), 1);
     assert_string_equal(event.name, name);
