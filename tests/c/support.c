@@ -109,6 +109,85 @@ llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
   return frame;
 }
 
+static const llmprof_column *column_of(llmprof_frame *frame, const char *name) {
+  llmprof_error err = {0};
+  size_t number = llmprof_frame_find(frame, name);
+  assert_int_not_equal(number, SIZE_MAX);
+  const llmprof_column *column = llmprof_frame_column(frame, number, &err);
+  if (!column) fail_msg("%s", err.message);
+  return column;
+}
+
+int64_t test_cell(llmprof_frame *frame, const char *name, size_t row) {
+  return llmprof_cell(column_of(frame, name), row);
+}
+
+const char *test_cell_text(llmprof_frame *frame, const char *name, size_t row) {
+  return llmprof_cell_text(frame, column_of(frame, name), row, "absent");
+}
+
+void test_expect_cells(llmprof_frame *frame, const char *name,
+                       const int64_t *expected, size_t count) {
+  const llmprof_column *column = column_of(frame, name);
+  assert_int_equal(llmprof_frame_rows(frame), count);
+  for (size_t row = 0; row < count; row++)
+    assert_int_equal(llmprof_cell(column, row), expected[row]);
+}
+
+void test_put_rows(llmprof_buffer *out, llmprof_frame *frame,
+                   const char *const *names, size_t count) {
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    for (size_t i = 0; i < count; i++) {
+      const llmprof_column *column = column_of(frame, names[i]);
+      int64_t value = llmprof_cell(column, row);
+      if (i) llmprof_buffer_putc(out, '|');
+      if (value == LLMPROF_ABSENT)
+        llmprof_buffer_putc(out, '-');
+      else if (column->type == LLMPROF_STRING_ID)
+        llmprof_buffer_puts(out, llmprof_cell_text(frame, column, row, NULL));
+      else
+        llmprof_buffer_printf(out, "%lld", (long long)value);
+    }
+    llmprof_buffer_putc(out, '\n');
+  }
+}
+
+void test_expect_rows(llmprof_frame *frame, const char *expected,
+                      const char *const *names, size_t count) {
+  llmprof_buffer got = {0};
+  llmprof_buffer_puts(&got, "");
+  test_put_rows(&got, frame, names, count);
+  assert_string_equal(got.bytes, expected);
+  llmprof_buffer_free(&got);
+}
+
+/* ---- traces ---- */
+
+llmprof_frame *test_frame_of(llmprof_trace *trace, const char *name) {
+  llmprof_error err = {0};
+  llmprof_frame *frame = llmprof_trace_frame(trace, name, &err);
+  if (!frame) fail_msg("%s", err.message);
+  return frame;
+}
+
+const char *test_string_of(const llmprof_trace *trace, uint32_t string) {
+  const char *found =
+      llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
+  return found ? found : "(none)";
+}
+
+void test_expect_said(llmprof_trace *trace, const char *const *wanted,
+                      size_t count) {
+  llmprof_error err = {0};
+  size_t said;
+  const llmprof_diagnostic *all = llmprof_trace_diagnostics(trace, &said, &err);
+  for (size_t i = 0; i < said && i < count; i++) {
+    const char *text = test_string_of(trace, all[i].text);
+    if (!strstr(text, wanted[i])) fail_msg("%s: not %s", text, wanted[i]);
+  }
+  assert_int_equal(said, count);
+}
+
 /* ---- scratch files ---- */
 
 static char folder[] = "/tmp/llmprof-test-XXXXXX";

@@ -14,9 +14,11 @@
 /* A test need not use the state that it gets. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+#include "base/buffer.h"
 #include "llmprof/alloc.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
+#include "llmprof/trace.h"
 
 /* TEST(name) { ... } is a test, of which main.c runs those of a program in the
  * order in which they are written; TEST_WITH is one with its own fixture. */
@@ -71,6 +73,42 @@ bool test_add(llmprof_frame *frame, const test_column *column);
 /* A frame of columns; NULL when out of memory. */
 llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
                           const test_column *columns, size_t count);
+
+/* The cell of a row in the column of that name, which has to be there. */
+int64_t test_cell(llmprof_frame *frame, const char *name, size_t row);
+
+/* Its text; "absent" where there is none. */
+const char *test_cell_text(llmprof_frame *frame, const char *name, size_t row);
+
+/* A column has these cells, and no more. */
+void test_expect_cells(llmprof_frame *frame, const char *name,
+                       const int64_t *expected, size_t count);
+#define TEST_CELLS(frame, name, ...)                       \
+  test_expect_cells(frame, name, (int64_t[]){__VA_ARGS__}, \
+                    sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+/* Columns of a frame as text: a row a line, its cells apart by |, "-" for what
+ * is absent. */
+void test_put_rows(llmprof_buffer *out, llmprof_frame *frame,
+                   const char *const *names, size_t count);
+void test_expect_rows(llmprof_frame *frame, const char *expected,
+                      const char *const *names, size_t count);
+#define TEST_ROWS(frame, expected, ...)                                 \
+  test_expect_rows(frame, expected, (const char *const[]){__VA_ARGS__}, \
+                   sizeof((const char *const[]){__VA_ARGS__}) /         \
+                       sizeof(const char *))
+
+/* A frame of a trace, and a string of it, "(none)" where there is none. */
+llmprof_frame *test_frame_of(llmprof_trace *trace, const char *name);
+const char *test_string_of(const llmprof_trace *trace, uint32_t string);
+
+/* A trace says so many things, each of which has the wanted words in it. */
+void test_expect_said(llmprof_trace *trace, const char *const *wanted,
+                      size_t count);
+#define TEST_SAID(trace, ...)                                   \
+  test_expect_said(trace, (const char *const[]){__VA_ARGS__},   \
+                   sizeof((const char *const[]){__VA_ARGS__}) / \
+                       sizeof(const char *))
 
 /* Blocks that the core holds now. */
 size_t test_live_blocks(void);

@@ -111,12 +111,6 @@ static void assert_same_frame(llmprof_trace *a, llmprof_trace *b,
   llmprof_frame_free(y);
 }
 
-static const char *text_of(const llmprof_trace *trace, uint32_t id) {
-  const char *text =
-      llmprof_strings_get(llmprof_trace_strings(trace), id, NULL);
-  return text ? text : "(none)";
-}
-
 static void assert_same_things(llmprof_trace *a, llmprof_trace *b) {
   size_t count, other;
   const llmprof_device *devices = llmprof_trace_devices(a, &count);
@@ -124,8 +118,8 @@ static void assert_same_things(llmprof_trace *a, llmprof_trace *b) {
   assert_int_equal(count, other);
   for (size_t i = 0; i < count; i++) {
     assert_int_equal(devices[i].id, others[i].id);
-    assert_string_equal(text_of(a, devices[i].name),
-                        text_of(b, others[i].name));
+    assert_string_equal(test_string_of(a, devices[i].name),
+                        test_string_of(b, others[i].name));
     assert_int_equal(devices[i].memory, others[i].memory);
   }
   const llmprof_thread *threads = llmprof_trace_threads(a, &count);
@@ -134,8 +128,8 @@ static void assert_same_things(llmprof_trace *a, llmprof_trace *b) {
   for (size_t i = 0; i < count; i++) {
     assert_int_equal(threads[i].id, beside[i].id);
     assert_int_equal(threads[i].process, beside[i].process);
-    assert_string_equal(text_of(a, threads[i].name),
-                        text_of(b, beside[i].name));
+    assert_string_equal(test_string_of(a, threads[i].name),
+                        test_string_of(b, beside[i].name));
   }
   assert_int_equal(llmprof_trace_epoch(a), llmprof_trace_epoch(b));
   for (int fact = 0; fact < LLMPROF_FACTS; fact++)

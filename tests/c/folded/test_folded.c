@@ -18,49 +18,15 @@ static llmprof_trace *open_text(const char *text) {
   return trace;
 }
 
-static llmprof_frame *frame_of(llmprof_trace *trace) {
-  llmprof_error err = {0};
-  llmprof_frame *frame = llmprof_trace_frame(trace, "cpu_samples", &err);
-  if (!frame) fail_msg("%s", err.message);
-  return frame;
-}
-
-static void add_text(llmprof_buffer *out, llmprof_frame *frame,
-                     const char *column, size_t row) {
-  llmprof_error err = {0};
-  const llmprof_column *found =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, column), &err);
-  llmprof_buffer_puts(out, llmprof_cell_text(frame, found, row, "-"));
-}
-
-static int64_t number(llmprof_frame *frame, const char *column, size_t row) {
-  llmprof_error err = {0};
-  return llmprof_cell(
-      llmprof_frame_column(frame, llmprof_frame_find(frame, column), &err),
-      row);
-}
-
-/* The tree of all stacks: "depth name|module self total" a line. */
+/* The tree of all stacks: depth, name, module, self and total. */
 static void expect_tree(const char *text, const char *expected) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_text(text);
-  llmprof_frame *samples = frame_of(trace);
+  llmprof_frame *samples = test_frame_of(trace, "cpu_samples");
   llmprof_frame *tree =
       llmprof_trace_stack_tree(trace, samples, 1, SIZE_MAX, &err);
   assert_non_null(tree);
-  llmprof_buffer out = {0};
-  llmprof_buffer_puts(&out, "");
-  for (size_t row = 0; row < llmprof_frame_rows(tree); row++) {
-    llmprof_buffer_printf(&out, "%lld ", (long long)number(tree, "depth", row));
-    add_text(&out, tree, "name", row);
-    llmprof_buffer_putc(&out, '|');
-    add_text(&out, tree, "module", row);
-    llmprof_buffer_printf(&out, " %lld %lld\n",
-                          (long long)number(tree, "self", row),
-                          (long long)number(tree, "total", row));
-  }
-  assert_string_equal(out.bytes, expected);
-  llmprof_buffer_free(&out);
+  TEST_ROWS(tree, expected, "depth", "name", "module", "self", "total");
   llmprof_frame_free(tree);
   llmprof_frame_free(samples);
   llmprof_trace_close(trace);
@@ -68,59 +34,59 @@ static void expect_tree(const char *text, const char *expected) {
 
 TEST(stacks) {
   expect_tree("main;run;leaf 12\nmain;run 3\r\n\nmain;other 4\nmain;run;leaf 1",
-              "0 main|- 0 20\n"
-              "1 run|- 3 16\n"
-              "2 leaf|- 13 13\n"
-              "1 other|- 4 4\n");
-  expect_tree(" 7\na 1\n", "0 a|- 1 1\n"); /* py-spy: a thread without Python */
-  expect_tree(";a;;b; 2\n", "0 a|- 0 2\n1 b|- 2 2\n");
+              "0|main|-|0|20\n"
+              "1|run|-|3|16\n"
+              "2|leaf|-|13|13\n"
+              "1|other|-|4|4\n");
+  expect_tree(" 7\na 1\n", "0|a|-|1|1\n"); /* py-spy: a thread without Python */
+  expect_tree(";a;;b; 2\n", "0|a|-|0|2\n1|b|-|2|2\n");
 }
 
 /* Equal sizes stand as they came. */
 TEST(order) {
-  expect_tree("b 2\na 2\nc 3\n", "0 c|- 3 3\n0 b|- 2 2\n0 a|- 2 2\n");
+  expect_tree("b 2\na 2\nc 3\n", "0|c|-|3|3\n0|b|-|2|2\n0|a|-|2|2\n");
 }
 
 TEST(spellings) {
   expect_tree("spin (work.py:12);spin (work.py:13) 1\n",
-              "0 spin|work.py 0 1\n1 spin|work.py 1 1\n");
-  expect_tree("f (/home/someone/a b.py:1) 1\n", "0 f|a b.py 1 1\n");
+              "0|spin|work.py|0|1\n1|spin|work.py|1|1\n");
+  expect_tree("f (/home/someone/a b.py:1) 1\n", "0|f|a b.py|1|1\n");
   expect_tree("<module> (torch/nn/modules/linear.py:1) 1\n",
-              "0 <module>|torch/nn/modules/linear.py 1 1\n");
+              "0|<module>|torch/nn/modules/linear.py|1|1\n");
   expect_tree("g (<frozen importlib._bootstrap>:1176) 1\n",
-              "0 g|<frozen importlib._bootstrap> 1 1\n");
+              "0|g|<frozen importlib._bootstrap>|1|1\n");
   expect_tree("operator() (std::pair<int, (x)0>)_[k] 1\n",
-              "0 operator() (std::pair<int, (x)0>)_[k]|- 1 1\n");
-  expect_tree("f(int, char) 1\n", "0 f(int, char)|- 1 1\n");
-  expect_tree("/usr/bin/python3.11 1\n", "0 python3.11|- 1 1\n");
+              "0|operator() (std::pair<int, (x)0>)_[k]|-|1|1\n");
+  expect_tree("f(int, char) 1\n", "0|f(int, char)|-|1|1\n");
+  expect_tree("/usr/bin/python3.11 1\n", "0|python3.11|-|1|1\n");
   expect_tree("thread (3353): MainThread 1\n",
-              "0 thread (3353): MainThread|- 1 1\n");
+              "0|thread (3353): MainThread|-|1|1\n");
   expect_tree("process 8:\"python t.py --token=S\";f 1\n",
-              "0 process 8|- 0 1\n1 f|- 1 1\n");
-  expect_tree("() 1\n", "0 ()|- 1 1\n");
-  expect_tree("f () 1\n", "0 f ()|- 1 1\n");
+              "0|process 8|-|0|1\n1|f|-|1|1\n");
+  expect_tree("() 1\n", "0|()|-|1|1\n");
+  expect_tree("f () 1\n", "0|f ()|-|1|1\n");
 }
 
 /* Addresses are of their library, and those that call each other are one. */
 TEST(nameless) {
   expect_tree("0x7f (libc.so.6);0x80 (libc.so.6);f;0x1 (libm.so.6);0x2 1\n",
-              "0 [libc.so.6]|libc.so.6 0 1\n"
-              "1 f|- 0 1\n"
-              "2 [libm.so.6]|libm.so.6 0 1\n"
-              "3 [unknown]|- 1 1\n");
-  expect_tree("0xyz 1\n", "0 0xyz|- 1 1\n");
+              "0|[libc.so.6]|libc.so.6|0|1\n"
+              "1|f|-|0|1\n"
+              "2|[libm.so.6]|libm.so.6|0|1\n"
+              "3|[unknown]|-|1|1\n");
+  expect_tree("0xyz 1\n", "0|0xyz|-|1|1\n");
 }
 
 TEST(samples) {
   llmprof_trace *trace = open_text("a;b 2\n 3\n");
-  llmprof_frame *frame = frame_of(trace);
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
   assert_int_equal(llmprof_frame_rows(frame), 2);
-  assert_true(number(frame, "time", 0) == LLMPROF_ABSENT);
-  assert_true(number(frame, "tid", 0) == LLMPROF_ABSENT);
-  assert_int_equal(number(frame, "weight", 0), 2);
-  assert_int_equal(number(frame, "depth", 0), 2);
-  assert_int_equal(number(frame, "weight", 1), 3);
-  assert_true(number(frame, "stack", 1) == LLMPROF_ABSENT);
+  assert_true(test_cell(frame, "time", 0) == LLMPROF_ABSENT);
+  assert_true(test_cell(frame, "tid", 0) == LLMPROF_ABSENT);
+  assert_int_equal(test_cell(frame, "weight", 0), 2);
+  assert_int_equal(test_cell(frame, "depth", 0), 2);
+  assert_int_equal(test_cell(frame, "weight", 1), 3);
+  assert_true(test_cell(frame, "stack", 1) == LLMPROF_ABSENT);
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_CPU_SAMPLES));
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
@@ -132,12 +98,10 @@ TEST(depth) {
   for (int i = 0; i < 600; i++) llmprof_buffer_printf(&text, "f%d;", i);
   llmprof_buffer_puts(&text, "leaf 1\n");
   llmprof_trace *trace = open_text(text.bytes);
-  llmprof_frame *frame = frame_of(trace);
-  assert_int_equal(number(frame, "depth", 0), 512);
-  assert_int_equal(number(frame, "cut", 0), 1);
-  llmprof_buffer_clear(&text);
-  add_text(&text, frame, "name", 0);
-  assert_string_equal(text.bytes, "leaf");
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
+  assert_int_equal(test_cell(frame, "depth", 0), 512);
+  assert_int_equal(test_cell(frame, "cut", 0), 1);
+  assert_string_equal(test_cell_text(frame, "name", 0), "leaf");
   llmprof_buffer_free(&text);
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
@@ -277,7 +241,7 @@ TEST(round_trip) {
 TEST(writing_refused) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_text("main;run 2\n"), *other = open_text("f 1\n");
-  llmprof_frame *samples = frame_of(other);
+  llmprof_frame *samples = test_frame_of(other, "cpu_samples");
   const char *path = test_file("kept.folded", "kept 1\n", 7);
   assert_false(llmprof_stacks_write(trace, samples, path, LLMPROF_FOLDED, false,
                                     NULL, &err));

@@ -60,14 +60,6 @@ static const llmprof_column *column(llmprof_frame *frame, const char *name) {
   return found;
 }
 
-static void expect_cells(llmprof_frame *frame, const char *name,
-                         const int64_t *expected, size_t count) {
-  const llmprof_column *c = column(frame, name);
-  assert_int_equal(llmprof_frame_rows(frame), count);
-  for (size_t row = 0; row < count; row++)
-    assert_true(llmprof_cell(c, row) == expected[row]);
-}
-
 TEST_WITH(columns, set_up, tear_down) {
   fixture *f = *state;
   assert_int_equal(llmprof_frame_columns(f->frame), 4);
@@ -78,11 +70,10 @@ TEST_WITH(columns, set_up, tear_down) {
   assert_string_equal(first->name, "long");
   assert_string_equal(first->unit, "ns");
   assert_int_equal(first->type, LLMPROF_I64);
-  expect_cells(f->frame, "long", longs, ROWS);
-  expect_cells(f->frame, "short", (int64_t[]){1, 2, INT64_MIN, 1, 5}, ROWS);
-  expect_cells(f->frame, "name", (int64_t[]){0, 1, 0, INT64_MIN, 2}, ROWS);
-  expect_cells(f->frame, "picked",
-               (int64_t[]){10, 40, INT64_MIN, INT64_MIN, 10}, ROWS);
+  test_expect_cells(f->frame, "long", longs, ROWS);
+  TEST_CELLS(f->frame, "short", 1, 2, INT64_MIN, 1, 5);
+  TEST_CELLS(f->frame, "name", 0, 1, 0, INT64_MIN, 2);
+  TEST_CELLS(f->frame, "picked", 10, 40, INT64_MIN, INT64_MIN, 10);
 }
 
 TEST_WITH(texts, set_up, tear_down) {
@@ -114,8 +105,8 @@ TEST_WITH(loading, set_up, tear_down) {
   llmprof_error err = {0};
   assert_null(llmprof_frame_column(f->frame, 4, &err));
   assert_string_equal(err.message, "not yet");
-  expect_cells(f->frame, "lazy", longs, ROWS);
-  expect_cells(f->frame, "lazy", longs, ROWS);
+  test_expect_cells(f->frame, "lazy", longs, ROWS);
+  test_expect_cells(f->frame, "lazy", longs, ROWS);
   assert_int_equal(calls, 2);
 }
 
@@ -182,10 +173,10 @@ TEST_WITH(several_conditions, set_up, tear_down) {
   const llmprof_condition both[] = {{0, LLMPROF_EQ, &ten, 1},
                                     {1, LLMPROF_GT, &one, 1}};
   llmprof_frame *view = llmprof_frame_where(frame, both, 2, &err);
-  expect_cells(view, "short", (int64_t[]){5}, 1);
+  TEST_CELLS(view, "short", 5);
   llmprof_frame_free(view);
   view = llmprof_frame_where(frame, NULL, 0, &err);
-  expect_cells(view, "long", longs, ROWS);
+  test_expect_cells(view, "long", longs, ROWS);
   llmprof_frame_free(view);
 }
 
@@ -194,11 +185,11 @@ TEST_WITH(view_of_a_view, set_up, tear_down) {
   llmprof_frame *frame = ((fixture *)*state)->frame;
   int64_t forty = 40, one = 1;
   llmprof_frame *outer = where(frame, "long", LLMPROF_NE, &forty, 1);
-  expect_cells(outer, "long", (int64_t[]){10, -30, 10}, 3);
-  expect_cells(outer, "picked", (int64_t[]){10, INT64_MIN, 10}, 3);
+  TEST_CELLS(outer, "long", 10, -30, 10);
+  TEST_CELLS(outer, "picked", 10, INT64_MIN, 10);
   llmprof_frame *inner = where(outer, "short", LLMPROF_GT, &one, 1);
-  expect_cells(inner, "picked", (int64_t[]){10}, 1);
-  expect_cells(inner, "name", (int64_t[]){2}, 1);
+  TEST_CELLS(inner, "picked", 10);
+  TEST_CELLS(inner, "name", 2);
   llmprof_frame_free(inner);
   llmprof_frame_free(outer);
 }
@@ -210,7 +201,7 @@ TEST_WITH(empty_frame, set_up, tear_down) {
   assert_true(test_add(empty, &none));
   int64_t zero = 0;
   llmprof_frame *view = where(empty, "x", LLMPROF_GE, &zero, 1);
-  expect_cells(view, "x", NULL, 0);
+  test_expect_cells(view, "x", NULL, 0);
   llmprof_frame_free(view);
   llmprof_frame_free(empty);
   llmprof_frame_free(NULL);
@@ -229,7 +220,7 @@ TEST_WITH(view_of_what_fails, set_up, tear_down) {
   calls = 0;
   llmprof_frame *view = llmprof_frame_where(f->frame, NULL, 0, &err);
   assert_null(llmprof_frame_column(view, 4, &err));
-  expect_cells(view, "lazy", longs, ROWS);
+  test_expect_cells(view, "lazy", longs, ROWS);
   llmprof_frame_free(view);
 }
 

@@ -87,16 +87,6 @@ TEST(groups) {
                 3);
 }
 
-/* Keys as far apart as they can be. */
-TEST(wide_keys) {
-  static const int64_t wide[] = {INT64_MAX, -INT64_MAX, INT64_MIN,
-                                 INT64_MAX, 0,          INT64_MIN};
-  const given g = {ROWS, wide, shorts, indices};
-  expect_groups(&g, (size_t[]){LONG}, 1, (uint32_t[]){0, 1, 2, 0, 3, 2}, 4);
-  expect_groups(&g, (size_t[]){LONG, SHORT}, 2, (uint32_t[]){0, 1, 2, 3, 4, 2},
-                5);
-}
-
 TEST(no_keys) {
   expect_groups(&six, NULL, 0, (uint32_t[]){0, 0, 0, 0, 0, 0}, 1);
 }
@@ -233,26 +223,6 @@ TEST(summary_by_group) {
   assert_true(s[0].count == 2 && s[0].total == -2);
   assert_true(s[1].count == 1 && s[1].total == -7);
   assert_int_equal(s[2].count, 0);
-  ungroup(&made);
-}
-
-/* Totals are those of summaries, column by column. */
-TEST(totals) {
-  static const size_t columns[] = {LONG, SHORT, PICKED};
-  llmprof_error err = {0};
-  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
-  for (size_t c = 0; c < 3; c++) {
-    llmprof_summary s[3], t[3];
-    assert_true(llmprof_summarize(made.frame, columns[c], &made.groups, NULL, 0,
-                                  s, &err));
-    assert_true(llmprof_totals(made.frame, columns[c], &made.groups, t, &err));
-    for (size_t g = 0; g < 3; g++) {
-      assert_int_equal(t[g].count, s[g].count);
-      if (!s[g].count) continue;
-      assert_true(t[g].total == s[g].total && t[g].min == s[g].min &&
-                  t[g].max == s[g].max);
-    }
-  }
   ungroup(&made);
 }
 

@@ -122,14 +122,8 @@ TEST_WITH(sort, setup, teardown) {
   }
 }
 
-static int64_t cell(llmprof_frame *frame, const char *name, size_t row) {
-  size_t number = llmprof_frame_find(frame, name);
-  assert_int_not_equal(number, SIZE_MAX);
-  return llmprof_cell(llmprof_frame_column(frame, number, NULL), row);
-}
-
 static double real(llmprof_frame *frame, const char *name, size_t row) {
-  return llmprof_cell_real(cell(frame, name, row));
+  return llmprof_cell_real(test_cell(frame, name, row));
 }
 
 static const llmprof_aggregate every_statistic[] = {
@@ -360,19 +354,19 @@ TEST_WITH(aggregate, setup, teardown) {
   llmprof_frame *made = aggregated(*state, NULL);
   assert_non_null(made);
   assert_int_equal(llmprof_frame_rows(made), 4); /* b, a, none, ab */
-  assert_int_equal(cell(made, "name", 2), INT64_MIN);
-  assert_int_equal(cell(made, "rows", 0), 2);
-  assert_int_equal(cell(made, "count", 3), 0);
-  assert_int_equal(cell(made, "distinct", 0), 1);
-  assert_int_equal(cell(made, "sum", 0), 50);
-  assert_int_equal(cell(made, "sum", 1), 40);
-  assert_int_equal(cell(made, "sum", 3), INT64_MIN);
-  assert_int_equal(cell(made, "mean", 3), INT64_MIN);
+  assert_int_equal(test_cell(made, "name", 2), INT64_MIN);
+  assert_int_equal(test_cell(made, "rows", 0), 2);
+  assert_int_equal(test_cell(made, "count", 3), 0);
+  assert_int_equal(test_cell(made, "distinct", 0), 1);
+  assert_int_equal(test_cell(made, "sum", 0), 50);
+  assert_int_equal(test_cell(made, "sum", 1), 40);
+  assert_int_equal(test_cell(made, "sum", 3), INT64_MIN);
+  assert_int_equal(test_cell(made, "mean", 3), INT64_MIN);
   assert_true(real(made, "mean", 0) == 25);
   assert_true(real(made, "median", 1) == 20);
-  assert_int_equal(cell(made, "least", 1), -10);
+  assert_int_equal(test_cell(made, "least", 1), -10);
   assert_true(fabs(real(made, "std", 0) - 7.0710678) < 1e-6);
-  assert_int_equal(cell(made, "std", 2), INT64_MIN); /* of one value */
+  assert_int_equal(test_cell(made, "std", 2), INT64_MIN); /* of one value */
   assert_true(real(made, "p25", 1) == 5);
   assert_true(real(made, "p75", 1) == 35);
   assert_true(real(made, "rate", 0) == 0.5);
@@ -407,7 +401,7 @@ TEST_WITH(extend, setup, teardown) {
   assert_true(llmprof_frame_extend(l->frame, keys, 1, 3, &column, 1, NULL));
   static const int64_t wanted[ROWS] = {100, 100, 200, 300, 300, 100};
   for (size_t row = 0; row < ROWS; row++)
-    assert_int_equal(cell(l->frame, "about", row), wanted[row]);
+    assert_int_equal(test_cell(l->frame, "about", row), wanted[row]);
 }
 
 TEST_WITH(histogram, setup, teardown) {

@@ -81,15 +81,6 @@ static int teardown(void **state) {
   return 0;
 }
 
-static void check_cells(llmprof_frame *frame, const char *name,
-                        const int64_t *wanted) {
-  size_t number = llmprof_frame_find(frame, name);
-  assert_int_not_equal(number, SIZE_MAX);
-  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  for (size_t row = 0; row < ROWS; row++)
-    assert_int_equal(llmprof_cell(column, row), wanted[row]);
-}
-
 static void check_reals(llmprof_frame *frame, const char *name,
                         const double *wanted) {
   size_t number = llmprof_frame_find(frame, name);
@@ -112,12 +103,9 @@ TEST_WITH(gaps_of_groups, setup, teardown) {
   little *l = *state;
   assert_true(
       llmprof_frame_gaps(l->frame, START, END, &l->streams, &all_names, NULL));
-  check_cells(l->frame, "before",
-              (int64_t[]){10, NONE, NONE, 0, 25, NONE, NONE});
-  check_cells(l->frame, "after",
-              (int64_t[]){0, 10, 25, NONE, NONE, NONE, NONE});
-  check_cells(l->frame, "previous",
-              (int64_t[]){1, NONE, NONE, 0, 2, NONE, NONE});
+  TEST_CELLS(l->frame, "before", 10, NONE, NONE, 0, 25, NONE, NONE);
+  TEST_CELLS(l->frame, "after", 0, 10, 25, NONE, NONE, NONE, NONE);
+  TEST_CELLS(l->frame, "previous", 1, NONE, NONE, 0, 2, NONE, NONE);
 }
 
 TEST_WITH(gaps_of_all, setup, teardown) {
@@ -126,17 +114,17 @@ TEST_WITH(gaps_of_all, setup, teardown) {
   size_t columns = llmprof_frame_columns(l->frame);
   assert_true(llmprof_frame_gaps(l->frame, START, END, &l->all, &only, NULL));
   assert_int_equal(llmprof_frame_columns(l->frame), columns + 1);
-  check_cells(l->frame, "before", (int64_t[]){0, NONE, 0, 0, 15, NONE, 0});
+  TEST_CELLS(l->frame, "before", 0, NONE, 0, 0, 15, NONE, 0);
 }
 
 TEST_WITH(overlap, setup, teardown) {
   little *l = *state;
   assert_true(
       llmprof_frame_overlap(l->frame, START, END, &l->all, "beside", NULL));
-  check_cells(l->frame, "beside", (int64_t[]){5, 5, 10, 0, 0, NONE, 0});
+  TEST_CELLS(l->frame, "beside", 5, 5, 10, 0, 0, NONE, 0);
   assert_true(
       llmprof_frame_overlap(l->frame, START, END, &l->streams, "own", NULL));
-  check_cells(l->frame, "own", (int64_t[]){0, 0, 0, 0, 0, NONE, 0});
+  TEST_CELLS(l->frame, "own", 0, 0, 0, 0, 0, NONE, 0);
 }
 
 /* ---- other rows ---- */
@@ -144,17 +132,15 @@ TEST_WITH(overlap, setup, teardown) {
 TEST_WITH(lag, setup, teardown) {
   little *l = *state;
   assert_true(llmprof_frame_lag(l->frame, START, 1, &l->streams, "last", NULL));
-  check_cells(l->frame, "last", (int64_t[]){NONE, 20, NONE, 0, 5, NONE, 7});
+  TEST_CELLS(l->frame, "last", NONE, 20, NONE, 0, 5, NONE, 7);
   assert_true(
       llmprof_frame_lag(l->frame, START, -2, &l->streams, "next", NULL));
-  check_cells(l->frame, "next",
-              (int64_t[]){30, NONE, NONE, NONE, NONE, NONE, NONE});
+  TEST_CELLS(l->frame, "next", 30, NONE, NONE, NONE, NONE, NONE, NONE);
   assert_true(llmprof_frame_lag(l->frame, START, 0, &l->all, "same", NULL));
-  check_cells(l->frame, "same", starts);
+  test_expect_cells(l->frame, "same", starts, ROWS);
   assert_true(
       llmprof_frame_lag(l->frame, START, INT32_MIN, &l->all, "far", NULL));
-  check_cells(l->frame, "far",
-              (int64_t[]){NONE, NONE, NONE, NONE, NONE, NONE, NONE});
+  TEST_CELLS(l->frame, "far", NONE, NONE, NONE, NONE, NONE, NONE, NONE);
 }
 
 TEST_WITH(lag_of_a_view, setup, teardown) {
@@ -164,7 +150,7 @@ TEST_WITH(lag_of_a_view, setup, teardown) {
       llmprof_frame_sort(l->frame, &by_start, 1, SIZE_MAX, NULL);
   assert_non_null(view);
   assert_true(llmprof_frame_lag(view, START, 1, &l->all, "last", NULL));
-  check_cells(view, "last", (int64_t[]){NONE, 0, 5, 7, 8, 20, 30});
+  TEST_CELLS(view, "last", NONE, 0, 5, 7, 8, 20, 30);
   llmprof_frame_free(view);
 }
 
@@ -198,7 +184,7 @@ TEST_WITH(share_and_difference, setup, teardown) {
               (double[]){1 / 63.0, 2 / 63.0, NAN, 4 / 63.0, 8 / 63.0, 16 / 63.0,
                          32 / 63.0});
   assert_true(llmprof_frame_less(l->frame, END, START, "length", NULL));
-  check_cells(l->frame, "length", (int64_t[]){10, 10, 20, 5, 10, NONE, 0});
+  TEST_CELLS(l->frame, "length", 10, 10, 20, 5, 10, NONE, 0);
 }
 
 TEST_WITH(downsample, setup, teardown) {
@@ -263,9 +249,9 @@ TEST_WITH(match, setup, teardown) {
   llmprof_error err;
   assert_true(other_make(&o, NULL));
   assert_true(match(l, &o, NAME, 0, "by_name", NULL));
-  check_cells(l->frame, "by_name", (int64_t[]){2, 0, 2, NONE, NONE, NONE, 0});
+  TEST_CELLS(l->frame, "by_name", 2, 0, 2, NONE, NONE, NONE, 0);
   assert_true(match(l, &o, STREAM, 1, "by_stream", NULL));
-  check_cells(l->frame, "by_stream", (int64_t[]){1, 1, 0, 1, 0, NONE, NONE});
+  TEST_CELLS(l->frame, "by_stream", 1, 1, 0, 1, 0, NONE, NONE);
   assert_false(match(l, &o, NAME, 1, "wrong", &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   const size_t stream = STREAM;
@@ -292,8 +278,7 @@ static bool match_near(little *l, const int64_t *cells, size_t rows,
 TEST_WITH(match_near, setup, teardown) {
   llmprof_error err = {0};
   assert_true(match_near(*state, (int64_t[]){8, 5, NONE, 7, 20}, 5, &err));
-  check_cells(((little *)*state)->frame, "near",
-              (int64_t[]){4, NONE, 1, NONE, NONE, 3, 0});
+  TEST_CELLS(((little *)*state)->frame, "near", 4, NONE, 1, NONE, NONE, 3, 0);
   assert_false(match_near(*state, (int64_t[]){8, 5, 8}, 3, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
 }
@@ -309,11 +294,11 @@ TEST_WITH(beside, setup, teardown) {
   little *l = *state;
   llmprof_frame *f = l->frame;
   assert_true(llmprof_frame_beside(f, START, f, END, true, "ended", NULL));
-  check_cells(f, "ended", (int64_t[]){1, NONE, NONE, 2, 3, NONE, NONE});
+  TEST_CELLS(f, "ended", 1, NONE, NONE, 2, 3, NONE, NONE);
   assert_true(llmprof_frame_beside(f, START, f, END, false, "ending", NULL));
-  check_cells(f, "ending", (int64_t[]){2, 6, 6, 0, 4, 6, 6});
+  TEST_CELLS(f, "ending", 2, 6, 6, 0, 4, 6, 6);
   assert_true(llmprof_frame_beside(f, END, f, START, false, "next", NULL));
-  check_cells(f, "next", (int64_t[]){3, 0, 3, 4, NONE, NONE, 6});
+  TEST_CELLS(f, "next", 3, 0, 3, 4, NONE, NONE, 6);
 }
 
 static bool relate_all(little *l, other *o, llmprof_error *err) {

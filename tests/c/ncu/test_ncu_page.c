@@ -24,6 +24,10 @@
   "\"\"\n"
 #define REST "\"1\",\"text\",\"2\"\n"
 
+static double real(llmprof_frame *frame, const char *name, size_t row) {
+  return llmprof_cell_real(test_cell(frame, name, row));
+}
+
 static const char page_text[] =
     "the workload prints \"Kernel Name\n==PROF== Connected\n" HEADER UNITS
     "\"0\",\"9\",\"1114  \"\"<default domain>:generate" NONE
@@ -41,24 +45,6 @@ enum {
 };
 
 static const uint32_t figures[] = {DURATION, BYTES};
-
-static int64_t cell(llmprof_frame *frame, const char *name, size_t row) {
-  size_t number = llmprof_frame_find(frame, name);
-  assert_int_not_equal(number, SIZE_MAX);
-  return llmprof_cell(llmprof_frame_column(frame, number, NULL), row);
-}
-
-static double real(llmprof_frame *frame, const char *name, size_t row) {
-  size_t number = llmprof_frame_find(frame, name);
-  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  return llmprof_real_at(column, row);
-}
-
-static const char *text(llmprof_frame *frame, const char *name, size_t row) {
-  size_t number = llmprof_frame_find(frame, name);
-  return llmprof_cell_text(frame, llmprof_frame_column(frame, number, NULL),
-                           row, NULL);
-}
 
 static llmprof_ncu_page *open_bytes(const char *bytes, size_t size,
                                     llmprof_error *err) {
@@ -101,14 +87,15 @@ TEST(rows) {
   llmprof_frame *frame = llmprof_ncu_page_counters(page, figures, 2, NULL);
   assert_int_equal(llmprof_frame_rows(frame), 2);
   for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-    assert_int_equal(cell(frame, cells[i].name, 0), cells[i].first);
-    assert_int_equal(cell(frame, cells[i].name, 1), cells[i].second);
+    assert_int_equal(test_cell(frame, cells[i].name, 0), cells[i].first);
+    assert_int_equal(test_cell(frame, cells[i].name, 1), cells[i].second);
   }
-  assert_string_equal(text(frame, "source", 1), "ncu");
-  assert_string_equal(text(frame, "name", 0), "f<\"a\">(int)");
-  assert_string_equal(text(frame, "ranges", 0), "generate\nvllm:step 3");
-  assert_null(text(frame, "ranges", 1));
-  assert_string_equal(text(frame, "started", 1), "request:9");
+  assert_string_equal(test_cell_text(frame, "source", 1), "ncu");
+  assert_string_equal(test_cell_text(frame, "name", 0), "f<\"a\">(int)");
+  assert_string_equal(test_cell_text(frame, "ranges", 0),
+                      "generate\nvllm:step 3");
+  assert_string_equal(test_cell_text(frame, "ranges", 1), "absent");
+  assert_string_equal(test_cell_text(frame, "started", 1), "request:9");
   assert_true(real(frame, "gpu__time_duration.sum", 0) == 2.5 / 1e6);
   assert_true(real(frame, "dram__bytes.sum", 0) == 1234.5 * 1e6);
   assert_true(isnan(real(frame, "gpu__time_duration.sum", 1)));
@@ -126,9 +113,7 @@ static void ranges_are(const char *item, const char *wanted) {
            item);
   llmprof_ncu_page *page = open_text(row, NULL);
   llmprof_frame *frame = llmprof_ncu_page_counters(page, NULL, 0, NULL);
-  const char *got = text(frame, "ranges", 0);
-  assert_int_equal(got == NULL, wanted == NULL);
-  if (wanted) assert_string_equal(got, wanted);
+  assert_string_equal(test_cell_text(frame, "ranges", 0), wanted);
   llmprof_frame_free(frame);
   llmprof_ncu_page_close(page);
 }
@@ -154,8 +139,8 @@ TEST(ranges) {
              "step");
   ranges_are("\"\"a:c:d\"\" ", "a:c:d");
   ranges_are("\"\"plain\"\" ", "plain");
-  ranges_are("no quotes", NULL);
-  ranges_are("", NULL);
+  ranges_are("no quotes", "absent");
+  ranges_are("", "absent");
 }
 
 TEST(units) {
@@ -233,7 +218,7 @@ TEST(details) {
   assert_string_equal(unit, "byte/s");
   llmprof_frame *frame = llmprof_ncu_page_counters(page, all, 4, NULL);
   assert_int_equal(llmprof_frame_rows(frame), 2);
-  assert_string_equal(text(frame, "name", 0), "f");
+  assert_string_equal(test_cell_text(frame, "name", 0), "f");
   assert_true(real(frame, "gpu__time_duration.sum", 0) == 2.5 / 1e6);
   assert_true(real(frame, "dram__bytes.sum.per_second", 0) == 1234.5 * 1e9);
   assert_true(isnan(real(frame, "lts__t_bytes.sum", 0)));

@@ -101,13 +101,6 @@ static llmprof_trace *build(void) {
   return llmprof_builder_finish(b, &err);
 }
 
-static void assert_text(const llmprof_trace *trace, uint32_t string,
-                        const char *wanted) {
-  const char *found =
-      llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
-  assert_string_equal(found ? found : "(none)", wanted);
-}
-
 static void check_copies(llmprof_trace *trace) {
   llmprof_error err;
   size_t count;
@@ -115,8 +108,10 @@ static void check_copies(llmprof_trace *trace) {
   assert_int_equal(ops->count, 4);
   assert_int_equal(ops->first[LLMPROF_GRAPH], 3);
   assert_int_equal(llmprof_end_at(ops->start, ops->duration, 3), 48);
-  assert_text(trace, llmprof_id_at(ops->name, 0), "[CUDA memcpy Odd]");
-  assert_text(trace, llmprof_id_at(ops->name, 1), "[CUDA memcpy Odder]");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 0)),
+                      "[CUDA memcpy Odd]");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 1)),
+                      "[CUDA memcpy Odder]");
   assert_int_equal(llmprof_id_at(ops->name, 2), llmprof_id_at(ops->name, 0));
   assert_int_equal(llmprof_id_at(ops->copy_kind, 1), LLMPROF_COPY_UNKNOWN);
   const llmprof_place *place =
@@ -135,8 +130,10 @@ static void check_ranges(llmprof_trace *trace) {
   assert_int_equal(r->count, 2);
   assert_true(llmprof_id_at(r->open, 0));
   assert_int_equal(llmprof_values_get(r->end, 0), 99);
-  assert_text(trace, llmprof_id_at(r->tag, 0), "NCCL:all");
-  assert_text(trace, llmprof_id_at(r->category, 0), "group");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(r->tag, 0)),
+                      "NCCL:all");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(r->category, 0)),
+                      "group");
   assert_int_equal(llmprof_id_at(r->category, 1), LLMPROF_NO_STRING);
   assert_int_equal(llmprof_values_get(r->message, 0), 4096);
   assert_true(llmprof_values_get(r->communicator, 0) == LLMPROF_ABSENT);
@@ -147,7 +144,9 @@ static void check_ranges(llmprof_trace *trace) {
   assert_int_equal(threads[llmprof_id_at(r->thread, 0)].tid, 51);
   assert_int_not_equal(llmprof_id_at(r->thread, 0),
                        llmprof_id_at(r->thread, 1));
-  assert_text(trace, threads[llmprof_id_at(r->thread, 1)].name, "worker");
+  assert_string_equal(
+      test_string_of(trace, threads[llmprof_id_at(r->thread, 1)].name),
+      "worker");
   llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 2);
   llmprof_trace_processes(trace, &count);
@@ -300,17 +299,6 @@ TEST(samples) {
 
 /* ---- lines of source ---- */
 
-static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
-  llmprof_error err;
-  const llmprof_column *column =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, name), &err);
-  int64_t string = llmprof_cell(column, row);
-  return string == LLMPROF_ABSENT
-             ? "absent"
-             : llmprof_strings_get(llmprof_frame_strings(frame),
-                                   (uint32_t)string, NULL);
-}
-
 /* The rows are those of the fixture, `times` over. */
 static void check_lines(const char *path, size_t times) {
   static const char *const lines[] = {"m/model.py:5", "m/model.py:5",
@@ -329,8 +317,9 @@ static void check_lines(const char *path, size_t times) {
   if (!frame) fail_msg("%s", err.message);
   assert_int_equal(llmprof_frame_rows(frame), 6 * times);
   for (size_t i = 0; i < 6 * times; i++) {
-    assert_string_equal(cell(frame, "line", i), lines[i % 6]);
-    assert_string_equal(cell(frame, "torch_module", i), modules[i % 6]);
+    assert_string_equal(test_cell_text(frame, "line", i), lines[i % 6]);
+    assert_string_equal(test_cell_text(frame, "torch_module", i),
+                        modules[i % 6]);
   }
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);

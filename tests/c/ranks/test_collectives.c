@@ -36,20 +36,11 @@ static llmprof_frame *rows_frame(void) {
   return test_frame(ROWS, NULL, made, 4);
 }
 
-static void expect(llmprof_frame *frame, const char *name,
-                   const int64_t *expected) {
-  size_t number = llmprof_frame_find(frame, name);
-  assert_true(number != SIZE_MAX);
-  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++)
-    assert_int_equal(llmprof_cell(column, row), expected[row]);
-}
-
 TEST(number) {
   llmprof_error err;
   llmprof_frame *rows = rows_frame();
   assert_true(llmprof_collectives_number(rows, &columns, "ordinal", &err));
-  expect(rows, "ordinal", (int64_t[]){2, 0, 0, 1, 1, 0, 0, ABSENT});
+  TEST_CELLS(rows, "ordinal", 2, 0, 0, 1, 1, 0, 0, ABSENT);
   llmprof_frame_free(rows);
 }
 
@@ -63,21 +54,19 @@ TEST(match) {
   llmprof_frame *rows = rows_frame();
   assert_true(test_add(rows, &ordinal));
   assert_true(llmprof_collectives_match(rows, &columns, &err));
-  expect(rows, "instance", (int64_t[]){1, 0, 0, 1, 0, ABSENT, ABSENT, ABSENT});
-  expect(rows, "members", (int64_t[]){2, 3, 3, 2, 3, ABSENT, ABSENT, ABSENT});
-  expect(rows, "waiting",
-         (int64_t[]){0, 30, 0, 20, 10, ABSENT, ABSENT, ABSENT});
-  expect(rows, "transfer",
-         (int64_t[]){30, 12, 12, 30, 12, ABSENT, ABSENT, ABSENT});
-  expect(rows, "skew", (int64_t[]){20, 30, 30, 20, 30, ABSENT, ABSENT, ABSENT});
-  expect(rows, "late",
-         (int64_t[]){20, ABSENT, 10, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT});
-  expect(rows, "caused",
-         (int64_t[]){20, ABSENT, 40, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT});
+  TEST_CELLS(rows, "instance", 1, 0, 0, 1, 0, ABSENT, ABSENT, ABSENT);
+  TEST_CELLS(rows, "members", 2, 3, 3, 2, 3, ABSENT, ABSENT, ABSENT);
+  TEST_CELLS(rows, "waiting", 0, 30, 0, 20, 10, ABSENT, ABSENT, ABSENT);
+  TEST_CELLS(rows, "transfer", 30, 12, 12, 30, 12, ABSENT, ABSENT, ABSENT);
+  TEST_CELLS(rows, "skew", 20, 30, 30, 20, 30, ABSENT, ABSENT, ABSENT);
+  TEST_CELLS(rows, "late", 20, ABSENT, 10, ABSENT, ABSENT, ABSENT, ABSENT,
+             ABSENT);
+  TEST_CELLS(rows, "caused", 20, ABSENT, 40, ABSENT, ABSENT, ABSENT, ABSENT,
+             ABSENT);
   /* 120 is 20 more than 100; 40 is 20 more than the mean of 10 and 30 */
   assert_true(llmprof_collectives_excess(rows, START, "excess", &err));
-  expect(rows, "excess",
-         (int64_t[]){20, ABSENT, 20, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT});
+  TEST_CELLS(rows, "excess", 20, ABSENT, 20, ABSENT, ABSENT, ABSENT, ABSENT,
+             ABSENT);
   llmprof_frame_free(rows);
 }
 
@@ -99,10 +88,10 @@ TEST(lag) {
   assert_false(llmprof_collectives_excess(rows, 1, "excess", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   assert_true(llmprof_collectives_match(rows, &lagging, &err));
-  expect(rows, "instance", (int64_t[]){ABSENT, 0, 0});
-  expect(rows, "waiting", (int64_t[]){ABSENT, 2, 0});
+  TEST_CELLS(rows, "instance", ABSENT, 0, 0);
+  TEST_CELLS(rows, "waiting", ABSENT, 2, 0);
   assert_true(llmprof_collectives_number(rows, &lagging, "number", &err));
-  expect(rows, "number", (int64_t[]){0, 0, 1});
+  TEST_CELLS(rows, "number", 0, 0, 1);
   llmprof_frame_free(rows);
 }
 
@@ -124,10 +113,10 @@ TEST(odd_matches) {
   llmprof_error err;
   llmprof_frame *rows = test_frame(6, NULL, made, 5);
   assert_true(llmprof_collectives_match(rows, &columns, &err));
-  expect(rows, "members", (int64_t[]){3, ABSENT, 3, 3, 2, 2});
-  expect(rows, "waiting", (int64_t[]){10, ABSENT, 0, 0, 5, 0});
-  expect(rows, "late", (int64_t[]){ABSENT, ABSENT, 0, ABSENT, ABSENT, 50});
-  expect(rows, "transfer", (int64_t[]){12, ABSENT, 12, 12, 10, 10});
+  TEST_CELLS(rows, "members", 3, ABSENT, 3, 3, 2, 2);
+  TEST_CELLS(rows, "waiting", 10, ABSENT, 0, 0, 5, 0);
+  TEST_CELLS(rows, "late", ABSENT, ABSENT, 0, ABSENT, ABSENT, 50);
+  TEST_CELLS(rows, "transfer", 12, ABSENT, 12, 12, 10, 10);
   llmprof_frame_free(rows);
 }
 
@@ -171,9 +160,8 @@ TEST(before) {
   llmprof_frame *rows = rows_frame(), *kernels = kernels_frame(pool);
   assert_true(
       llmprof_collectives_before(rows, &columns, kernels, &of_kernels, &err));
-  expect(rows, "previous",
-         (int64_t[]){51, ABSENT, ABSENT, 70, ABSENT, 50, ABSENT, 52});
-  expect(rows, "before", (int64_t[]){2, 2, 0, 1, 0, 1, 0, 0});
+  TEST_CELLS(rows, "previous", 51, ABSENT, ABSENT, 70, ABSENT, 50, ABSENT, 52);
+  TEST_CELLS(rows, "before", 2, 2, 0, 1, 0, 1, 0, 0);
   size_t number = llmprof_frame_find(rows, "signature");
   const llmprof_column *signature = llmprof_frame_column(rows, number, &err);
   /* rank 1 ran a, b before row 0 as rank 0 did before row 1 */

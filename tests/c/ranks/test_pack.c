@@ -38,32 +38,17 @@ static llmprof_frame *sample(const llmprof_strings *pool) {
 
 static void expect_cells(llmprof_frame *frame, const char *name, size_t from,
                          const int64_t *expected, size_t count) {
-  size_t number = llmprof_frame_find(frame, name);
-  assert_true(number != SIZE_MAX);
-  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
   for (size_t i = 0; i < count; i++)
-    assert_true(llmprof_cell(column, from + i) == expected[i]);
-}
-
-static void expect_text(llmprof_frame *frame, size_t row, const char *text) {
-  size_t number = llmprof_frame_find(frame, "name");
-  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  int64_t id = llmprof_cell(column, row);
-  if (!text) {
-    assert_true(id == INT64_MIN);
-    return;
-  }
-  assert_string_equal(
-      llmprof_strings_get(llmprof_frame_strings(frame), (uint32_t)id, NULL),
-      text);
+    assert_true(test_cell(frame, name, from + i) == expected[i]);
 }
 
 /* The sample's rows, from row `from` on. */
 static void expect_sample(llmprof_frame *frame, size_t from) {
   expect_cells(frame, "time", from, times, ROWS);
   expect_cells(frame, "count", from, (int64_t[]){3, 3, INT64_MIN, 0}, ROWS);
-  static const char *const texts[] = {"b", NULL, "", "b"};
-  for (size_t i = 0; i < ROWS; i++) expect_text(frame, from + i, texts[i]);
+  static const char *const texts[] = {"b", "absent", "", "b"};
+  for (size_t i = 0; i < ROWS; i++)
+    assert_string_equal(test_cell_text(frame, "name", from + i), texts[i]);
 }
 
 TEST(round_trip) {
@@ -111,7 +96,7 @@ TEST(join) {
   expect_sample(joined, ROWS + 1);
   expect_cells(joined, "time", ROWS, more, 1);
   expect_cells(joined, "count", ROWS, (int64_t[]){INT64_MIN}, 1);
-  expect_text(joined, ROWS, NULL);
+  assert_string_equal(test_cell_text(joined, "name", ROWS), "absent");
   llmprof_frame_free(first);
   llmprof_frame_free(second);
   llmprof_strings_free(from);

@@ -38,24 +38,14 @@ static llmprof_frame *rows_frame(void) {
 
 static const llmprof_span_columns keyed = {0, 1, 2};
 
-static void expect_column(llmprof_frame *frame, const char *name,
-                          const int64_t *expected) {
-  size_t number = llmprof_frame_find(frame, name);
-  assert_true(number != SIZE_MAX);
-  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++)
-    assert_true(llmprof_cell(column, row) == expected[row]);
-}
-
 TEST(until) {
   llmprof_error err;
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_until(spans, 0, 2, "until", &err));
-  expect_column(
-      spans, "until",
-      (int64_t[]){INT64_MAX, 20, 30, INT64_MAX, INT64_MIN, INT64_MIN});
+  TEST_CELLS(spans, "until", INT64_MAX, 20, 30, INT64_MAX, INT64_MIN,
+             INT64_MIN);
   assert_true(llmprof_spans_until(spans, 0, SIZE_MAX, "any", &err));
-  expect_column(spans, "any", (int64_t[]){INT64_MAX, 20, 30, 7, INT64_MIN, 10});
+  TEST_CELLS(spans, "any", INT64_MAX, 20, 30, 7, INT64_MIN, 10);
   llmprof_frame_free(spans);
 }
 
@@ -63,17 +53,15 @@ TEST(assign) {
   llmprof_error err;
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
-  expect_column(
-      rows, "span",
-      (int64_t[]){1, 1, INT64_MIN, 2, 0, INT64_MIN, 3, INT64_MIN, INT64_MIN});
+  TEST_CELLS(rows, "span", 1, 1, INT64_MIN, 2, 0, INT64_MIN, 3, INT64_MIN,
+             INT64_MIN);
   llmprof_span_columns all = {0, 1, SIZE_MAX};
   assert_true(
       llmprof_spans_assign(rows, 0, SIZE_MAX, spans, &all, "any", &err));
   /* 17 is in the one that began last by then; 9 too late for 7..8, and the
    * long one before it is not asked */
-  expect_column(rows, "any",
-                (int64_t[]){1, 1, INT64_MIN, 2, 0, INT64_MIN, INT64_MIN,
-                            INT64_MIN, INT64_MIN});
+  TEST_CELLS(rows, "any", 1, 1, INT64_MIN, 2, 0, INT64_MIN, INT64_MIN,
+             INT64_MIN, INT64_MIN);
   llmprof_frame_free(rows);
   llmprof_frame_free(spans);
 }
@@ -85,9 +73,9 @@ TEST(cover) {
   const llmprof_intervals *sets[] = {&none, &one};
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_cover(spans, &keyed, sets, 2, "covered", &err));
-  expect_column(spans, "covered", (int64_t[]){5, 5, 5, 0, INT64_MIN, 0});
+  TEST_CELLS(spans, "covered", 5, 5, 5, 0, INT64_MIN, 0);
   assert_true(llmprof_spans_rest(spans, 0, 1, 3, "rest", &err));
-  expect_column(spans, "rest", (int64_t[]){5, 3, 0, 95, INT64_MIN, 1});
+  TEST_CELLS(spans, "rest", 5, 3, 0, 95, INT64_MIN, 1);
   llmprof_frame_free(spans);
 }
 
@@ -97,12 +85,10 @@ TEST(look_up_and_least) {
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
   size_t span = llmprof_frame_find(rows, "span");
   assert_true(llmprof_spans_look_up(rows, span, spans, 1, "end", &err));
-  expect_column(rows, "end",
-                (int64_t[]){18, 18, INT64_MIN, 25, 40, INT64_MIN, 100,
-                            INT64_MIN, INT64_MIN});
+  TEST_CELLS(rows, "end", 18, 18, INT64_MIN, 25, 40, INT64_MIN, 100, INT64_MIN,
+             INT64_MIN);
   assert_true(llmprof_spans_least(spans, rows, span, 0, "least", &err));
-  expect_column(spans, "least",
-                (int64_t[]){39, 10, 24, 50, INT64_MIN, INT64_MIN});
+  TEST_CELLS(spans, "least", 39, 10, 24, 50, INT64_MIN, INT64_MIN);
   llmprof_frame_free(rows);
   llmprof_frame_free(spans);
 }

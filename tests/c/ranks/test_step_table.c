@@ -45,40 +45,31 @@ static llmprof_frame *ops_frame(void) {
 static const llmprof_step_columns by_number = {0, 1, 0, 1,       2,
                                                3, 5, 4, SIZE_MAX};
 
-static void expect(llmprof_frame *steps, const char *name,
-                   const int64_t *expected) {
-  size_t number = llmprof_frame_find(steps, name);
-  assert_true(number != SIZE_MAX);
-  const llmprof_column *column = llmprof_frame_column(steps, number, NULL);
-  for (size_t row = 0; row < STEPS; row++)
-    assert_int_equal(llmprof_cell(column, row), expected[row]);
-}
-
 #define ABSENT INT64_MIN
 
 TEST(measures) {
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = ops_frame();
   assert_true(llmprof_steps_measure(steps, ops, &by_number, &err));
-  expect(steps, "launched", (int64_t[]){3, 1, 41, ABSENT});
-  expect(steps, "first", (int64_t[]){10, 100, 38, ABSENT});
-  expect(steps, "last", (int64_t[]){40, 130, 70, ABSENT});
+  TEST_CELLS(steps, "launched", 3, 1, 41, ABSENT);
+  TEST_CELLS(steps, "first", 10, 100, 38, ABSENT);
+  TEST_CELLS(steps, "last", 40, 130, 70, ABSENT);
   /* step 2 launches while step 0 still copies */
-  expect(steps, "begin", (int64_t[]){10, 100, 40, ABSENT});
-  expect(steps, "length", (int64_t[]){30, 30, 30, ABSENT});
-  expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 30, ABSENT});
-  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 0, ABSENT});
-  expect(steps, "busy", (int64_t[]){25, 30, 21, 0});
-  expect(steps, "gpu_time", (int64_t[]){30, 30, 21, 0});
-  expect(steps, "kernels", (int64_t[]){2, 1, 2, 0});
-  expect(steps, "graphed", (int64_t[]){2, 0, 0, 0});
-  expect(steps, "graphs", (int64_t[]){1, 0, 0, 0});
-  expect(steps, "before", (int64_t[]){ABSENT, ABSENT, 40, ABSENT});
-  expect(steps, "moves", (int64_t[]){1, 0, 0, 0});
-  expect(steps, "collectives", (int64_t[]){1, 1, 0, 0});
-  expect(steps, "move_time", (int64_t[]){10, 0, 0, 0});
-  expect(steps, "comm_time", (int64_t[]){10, 30, 0, 0});
-  expect(steps, "comm_hidden", (int64_t[]){5, 0, 0, 0});
+  TEST_CELLS(steps, "begin", 10, 100, 40, ABSENT);
+  TEST_CELLS(steps, "length", 30, 30, 30, ABSENT);
+  TEST_CELLS(steps, "interval", ABSENT, ABSENT, 30, ABSENT);
+  TEST_CELLS(steps, "idle", ABSENT, ABSENT, 0, ABSENT);
+  TEST_CELLS(steps, "busy", 25, 30, 21, 0);
+  TEST_CELLS(steps, "gpu_time", 30, 30, 21, 0);
+  TEST_CELLS(steps, "kernels", 2, 1, 2, 0);
+  TEST_CELLS(steps, "graphed", 2, 0, 0, 0);
+  TEST_CELLS(steps, "graphs", 1, 0, 0, 0);
+  TEST_CELLS(steps, "before", ABSENT, ABSENT, 40, ABSENT);
+  TEST_CELLS(steps, "moves", 1, 0, 0, 0);
+  TEST_CELLS(steps, "collectives", 1, 1, 0, 0);
+  TEST_CELLS(steps, "move_time", 10, 0, 0, 0);
+  TEST_CELLS(steps, "comm_time", 10, 30, 0, 0);
+  TEST_CELLS(steps, "comm_hidden", 5, 0, 0, 0);
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }
@@ -98,10 +89,10 @@ TEST(idle_between) {
   llmprof_step_columns no_graphs = by_number;
   no_graphs.graphed = no_graphs.launched = SIZE_MAX;
   assert_true(llmprof_steps_measure(steps, ops, &no_graphs, &err));
-  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 80, ABSENT});
-  expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 130, ABSENT});
-  expect(steps, "length", (int64_t[]){10, ABSENT, 50, ABSENT});
-  expect(steps, "graphed", (int64_t[]){0, 0, 0, 0});
+  TEST_CELLS(steps, "idle", ABSENT, ABSENT, 80, ABSENT);
+  TEST_CELLS(steps, "interval", ABSENT, ABSENT, 130, ABSENT);
+  TEST_CELLS(steps, "length", 10, ABSENT, 50, ABSENT);
+  TEST_CELLS(steps, "graphed", 0, 0, 0, 0);
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }
@@ -124,9 +115,9 @@ TEST(outside) {
   ranked.graphed = ranked.launched = SIZE_MAX;
   ranked.rank = 4;
   assert_true(llmprof_steps_measure(steps, ops, &ranked, &err));
-  expect(steps, "free", (int64_t[]){ABSENT, ABSENT, 70, ABSENT});
-  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 30, ABSENT});
-  expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 130, ABSENT});
+  TEST_CELLS(steps, "free", ABSENT, ABSENT, 70, ABSENT);
+  TEST_CELLS(steps, "idle", ABSENT, ABSENT, 30, ABSENT);
+  TEST_CELLS(steps, "interval", ABSENT, ABSENT, 130, ABSENT);
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }
@@ -148,9 +139,9 @@ TEST(queued) {
   queued.graphed = SIZE_MAX;
   queued.launched = 4;
   assert_true(llmprof_steps_measure(steps, ops, &queued, &err));
-  expect(steps, "begin", (int64_t[]){10, ABSENT, 20, ABSENT});
-  expect(steps, "length", (int64_t[]){10, ABSENT, 30, ABSENT});
-  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 3, ABSENT});
+  TEST_CELLS(steps, "begin", 10, ABSENT, 20, ABSENT);
+  TEST_CELLS(steps, "length", 10, ABSENT, 30, ABSENT);
+  TEST_CELLS(steps, "idle", ABSENT, ABSENT, 3, ABSENT);
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }
@@ -172,8 +163,8 @@ TEST(extremes) {
   llmprof_step_columns no_graphs = by_number;
   no_graphs.graphed = no_graphs.launched = SIZE_MAX;
   assert_true(llmprof_steps_measure(steps, ops, &no_graphs, &err));
-  expect(steps, "gpu_time", (int64_t[]){INT64_MAX, 0, 0, 0});
-  expect(steps, "length", (int64_t[]){INT64_MAX, ABSENT, ABSENT, ABSENT});
+  TEST_CELLS(steps, "gpu_time", INT64_MAX, 0, 0, 0);
+  TEST_CELLS(steps, "length", INT64_MAX, ABSENT, ABSENT, ABSENT);
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }

@@ -32,12 +32,6 @@ static llmprof_trace *open_made(spool_maker *m) {
   return trace;
 }
 
-static const char *text(const llmprof_trace *trace, uint32_t string) {
-  const char *found =
-      llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
-  return found ? found : "(none)";
-}
-
 /* ---- a whole spool ---- */
 
 TEST(model) {
@@ -58,7 +52,8 @@ TEST(model) {
   assert_int_equal(calls->count, ops->count);
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
   assert_int_equal(ranges->count, 4);
-  assert_string_equal(text(trace, llmprof_id_at(ranges->tag, 3)), "decode");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 3)),
+                      "decode");
   const llmprof_attribution *found = llmprof_trace_attribution(trace, &err);
   for (size_t i = 0; i < ops->count; i++) {
     uint32_t range = llmprof_id_at(found->range, llmprof_id_at(found->link, i));
@@ -66,13 +61,12 @@ TEST(model) {
   }
   const llmprof_device *gpu = llmprof_trace_devices(trace, &count);
   assert_int_equal(count, 1);
-  assert_string_equal(text(trace, gpu->name), "NVIDIA H200");
-  assert_string_equal(text(trace, gpu->uuid),
+  assert_string_equal(test_string_of(trace, gpu->name), "NVIDIA H200");
+  assert_string_equal(test_string_of(trace, gpu->uuid),
                       "GPU-01020300-0000-0000-0000-000000000000");
-  assert_string_equal(text(trace, gpu->bus), "00000000:18:00.0");
+  assert_string_equal(test_string_of(trace, gpu->bus), "00000000:18:00.0");
   assert_true(gpu->bandwidth == INT64_C(4814304000000));
-  assert_non_null(llmprof_trace_diagnostics(trace, &count, &err));
-  assert_int_equal(count, 0);
+  test_expect_said(trace, NULL, 0);
   llmprof_trace_close(trace);
 }
 
@@ -123,17 +117,6 @@ static void put_losses(spool_maker *m) {
   SPOOL_PUT(m, SPOOL_DIAGNOSTIC, said);
 }
 
-static void assert_said(llmprof_trace *trace, const char *const *wanted,
-                        size_t wanted_count) {
-  llmprof_error err;
-  size_t count;
-  const llmprof_diagnostic *said =
-      llmprof_trace_diagnostics(trace, &count, &err);
-  for (size_t i = 0; i < count && i < wanted_count; i++)
-    assert_string_equal(text(trace, said[i].text), wanted[i]);
-  assert_int_equal(count, wanted_count);
-}
-
 TEST(other_records) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
@@ -145,13 +128,14 @@ TEST(other_records) {
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   assert_int_equal(ops->count, 4);
   assert_true(llmprof_values_get(ops->start, 0) == 1000600);
-  assert_string_equal(text(trace, llmprof_id_at(ops->name, 1)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 1)),
                       "[CUDA memcpy Host-to-Device]");
   assert_int_equal(llmprof_id_at(ops->host_memory, 1), LLMPROF_MEMORY_PINNED);
   assert_true(llmprof_values_get(ops->bytes, 1) == 4096);
-  assert_string_equal(text(trace, llmprof_id_at(ops->name, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 2)),
                       "[CUDA memset]");
-  assert_string_equal(text(trace, llmprof_id_at(ops->name, 3)), "[CUDA graph]");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 3)),
+                      "[CUDA graph]");
   const llmprof_place *places =
       llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   assert_int_equal(places[llmprof_id_at(ops->place, 2)].stream, LLMPROF_NONE);
@@ -164,7 +148,7 @@ TEST(other_records) {
       "1 GPU operations have no time and were left out",
       "process 4711 did not end in order: its spool stops",
   };
-  assert_said(trace, wanted, 5);
+  test_expect_said(trace, wanted, 5);
   llmprof_trace_close(trace);
 }
 
@@ -211,7 +195,7 @@ TEST(wrong_ends) {
       "2 copies or memsets were left out: CUPTI has them end behind later work "
       "of their stream",
   };
-  assert_said(trace, wanted, 2);
+  test_expect_said(trace, wanted, 2);
   llmprof_error err;
   const llmprof_op_stacks *stacks = llmprof_trace_op_stacks(trace, &err);
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
@@ -282,9 +266,9 @@ static void assert_line(llmprof_trace *trace, uint32_t stack, const char *file,
   const llmprof_source_frame *frame =
       llmprof_trace_rows(trace, LLMPROF_SOURCE_FRAMES, &count);
   frame += stacks[stack].frame;
-  assert_string_equal(text(trace, frame->file), file);
+  assert_string_equal(test_string_of(trace, frame->file), file);
   assert_int_equal(frame->line, line);
-  assert_string_equal(text(trace, frame->module), module);
+  assert_string_equal(test_string_of(trace, frame->module), module);
 }
 
 TEST(sources) {
@@ -326,8 +310,9 @@ TEST(native) {
   const llmprof_stack_frame *line =
       llmprof_trace_source_line(trace, llmprof_id_at(of->stack, 0));
   assert_non_null(line);
-  assert_string_equal(text(trace, line->module), "bin/engine");
-  assert_string_equal(text(trace, line->function), "Model::forward(int)");
+  assert_string_equal(test_string_of(trace, line->module), "bin/engine");
+  assert_string_equal(test_string_of(trace, line->function),
+                      "Model::forward(int)");
   llmprof_trace_close(trace);
 }
 
@@ -366,7 +351,7 @@ TEST(generated) {
       "1 generated lines stay as they are: made of more than 1,000 lines",
       "process 4711 did not end in order: its spool stops",
   };
-  assert_said(trace, wanted, 3);
+  test_expect_said(trace, wanted, 3);
   llmprof_trace_close(trace);
 }
 
@@ -458,9 +443,10 @@ TEST(ranges) {
   assert_int_not_equal(llmprof_id_at(r->end_thread, 0), LLMPROF_NONE);
   assert_true(llmprof_values_get(r->start, 1) == 5 &&
               llmprof_values_get(r->end, 1) == 30);
-  assert_string_equal(text(trace, llmprof_id_at(r->tag, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(r->tag, 2)),
                       "NCCL:ncclAllReduce");
-  assert_string_equal(text(trace, llmprof_id_at(r->category, 2)), "group");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(r->category, 2)),
+                      "group");
   assert_true(llmprof_values_get(r->communicator, 2) == 42 &&
               llmprof_values_get(r->message, 2) == 1 << 20);
   assert_true(llmprof_values_get(r->end, 2) == 20);
@@ -611,7 +597,7 @@ TEST(calls) {
   assert_int_equal(calls->count, 3 + 2 + 1 + 1);
   size_t of_driver = 0;
   for (size_t i = 0; i < calls->count; i++)
-    of_driver += strcmp(text(trace, llmprof_id_at(calls->name, i)),
+    of_driver += strcmp(test_string_of(trace, llmprof_id_at(calls->name, i)),
                         "cuLaunchKernel") == 0;
   assert_int_equal(of_driver, 2);
   llmprof_trace_close(trace);
@@ -634,7 +620,7 @@ TEST(ends) {
     spool_end_section(&m);
     llmprof_trace *trace = llmprof_trace_open(save(&m), &err);
     spool_free(&m);
-    assert_said(trace, wanted, killed_in_unit);
+    test_expect_said(trace, wanted, killed_in_unit);
     llmprof_trace_close(trace);
   }
 }
@@ -671,7 +657,7 @@ TEST(operators) {
     assert_int_equal(llmprof_trace_calls(trace, &err)->count, i + 1);
     const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
     assert_int_equal(r->count, 1);
-    assert_string_equal(text(trace, llmprof_id_at(r->tag, 0)),
+    assert_string_equal(test_string_of(trace, llmprof_id_at(r->tag, 0)),
                         i ? "aten::mm" : "prefill");
     llmprof_trace_close(trace);
   }
@@ -729,7 +715,7 @@ TEST(processes) {
   const llmprof_process *processes = llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 3);
   assert_int_equal(processes[1].pid, PID);
-  assert_string_equal(text(trace, processes[1].name), "worker");
+  assert_string_equal(test_string_of(trace, processes[1].name), "worker");
   llmprof_trace_close(trace);
 }
 
@@ -813,7 +799,7 @@ TEST(again) {
   llmprof_error err;
   const char *path = test_file("twice.spool", twice, 2 * m.size);
   llmprof_trace *trace = llmprof_trace_open(path, &err);
-  assert_said(trace, wanted, 1);
+  test_expect_said(trace, wanted, 1);
   llmprof_trace_close(trace);
   free(twice);
   spool_free(&m);
@@ -863,25 +849,6 @@ static void put_counted(spool_maker *m) {
   spool_put(m, SPOOL_SAMPLE, &sample, sizeof sample, values, sizeof values[0]);
 }
 
-static int64_t cell_of(llmprof_frame *frame, const char *column, size_t row) {
-  llmprof_error err;
-  size_t number = llmprof_frame_find(frame, column);
-  assert_int_not_equal(number, SIZE_MAX);
-  return llmprof_cell(llmprof_frame_column(frame, number, &err), row);
-}
-
-/* Of the first row. */
-static void assert_cell_text(llmprof_frame *frame, const char *column,
-                             const char *wanted) {
-  llmprof_error err;
-  size_t number = llmprof_frame_find(frame, column);
-  assert_int_not_equal(number, SIZE_MAX);
-  assert_string_equal(
-      llmprof_cell_text(frame, llmprof_frame_column(frame, number, &err), 0,
-                        ""),
-      wanted);
-}
-
 TEST(frames) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
@@ -896,29 +863,30 @@ TEST(frames) {
   spool_free(&m);
   llmprof_frame *counters = llmprof_spool_frame(spool, "counters", &err);
   assert_int_equal(llmprof_frame_rows(counters), 2);
-  assert_true(llmprof_cell_real(cell_of(counters, "dram__bytes.sum", 0)) ==
+  assert_true(llmprof_cell_real(test_cell(counters, "dram__bytes.sum", 0)) ==
               1.5);
-  assert_true(cell_of(counters, "dram__bytes.sum", 1) == LLMPROF_ABSENT);
-  assert_true(cell_of(counters, "stream", 0) == LLMPROF_ABSENT);
-  assert_true(cell_of(counters, "start", 0) == 1000000);
-  assert_cell_text(counters, "kernel", "_Z1kv");
-  assert_cell_text(counters, "name", "k()");
-  assert_cell_text(counters, "source", "collector");
-  assert_cell_text(counters, "ranges", "a\nb");
+  assert_true(test_cell(counters, "dram__bytes.sum", 1) == LLMPROF_ABSENT);
+  assert_true(test_cell(counters, "stream", 0) == LLMPROF_ABSENT);
+  assert_true(test_cell(counters, "start", 0) == 1000000);
+  assert_string_equal(test_cell_text(counters, "kernel", 0), "_Z1kv");
+  assert_string_equal(test_cell_text(counters, "name", 0), "k()");
+  assert_string_equal(test_cell_text(counters, "source", 0), "collector");
+  assert_string_equal(test_cell_text(counters, "ranges", 0), "a\nb");
   const llmprof_column *time = llmprof_frame_peek(
       counters, llmprof_frame_find(counters, "gpu__time_duration.sum"));
   assert_string_equal(time->unit, "s"); /* said to be ns by its name */
   assert_true(llmprof_cell_real(
-                  cell_of(counters, "gpu__time_duration.sum", 0)) == 2.5e-6);
+                  test_cell(counters, "gpu__time_duration.sum", 0)) == 2.5e-6);
   llmprof_frame *units = llmprof_spool_frame(spool, "units", &err);
   assert_int_equal(llmprof_frame_rows(units), 1);
-  assert_true(cell_of(units, "end", 0) == 600000);
+  assert_true(test_cell(units, "end", 0) == 600000);
   llmprof_frame *samples = llmprof_spool_frame(spool, "samples", &err);
-  assert_true(cell_of(samples, "end", 0) == 1000100);
+  assert_true(test_cell(samples, "end", 0) == 1000100);
   llmprof_frame *diagnostics = llmprof_spool_frame(spool, "diagnostics", &err);
   assert_int_equal(llmprof_frame_rows(diagnostics), 1);
-  assert_cell_text(diagnostics, "code", "budget");
-  assert_cell_text(diagnostics, "text", "2 were left out");
+  assert_string_equal(test_cell_text(diagnostics, "code", 0), "budget");
+  assert_string_equal(test_cell_text(diagnostics, "text", 0),
+                      "2 were left out");
   assert_null(llmprof_spool_frame(spool, "others", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   llmprof_frame_free(counters);

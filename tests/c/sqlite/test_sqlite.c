@@ -288,41 +288,6 @@ static int read_table(const char *path, llmprof_error *err) {
   return got < 0 ? -1 : rows;
 }
 
-/* Every failure names the file; the whole of it is read. */
-static void survive(const unsigned char *bytes, size_t size) {
-  llmprof_error err = {0};
-  const char *path = test_file("broken.sqlite", bytes, size);
-  if (read_table(path, &err) >= 0) return;
-  assert_int_not_equal(err.code, LLMPROF_OK);
-  assert_memory_equal(err.message, path, strlen(path));
-}
-
-TEST(prefixes) {
-  size_t size;
-  llmprof_error err = {0};
-  const char *whole = test_database("t.sqlite", table_sql);
-  assert_int_equal(read_table(whole, &err), 4);
-  unsigned char *bytes = test_read(whole, &size);
-  for (size_t n = 0; n < size; n++) {
-    assert_null(llmprof_sqlite_open(test_file("cut.sqlite", bytes, n), &err));
-    assert_int_equal(err.code, n < 100 ? LLMPROF_SYNTAX : LLMPROF_TRUNCATED);
-  }
-  bytes[92] ^= 1; /* the count of pages no longer counts */
-  for (size_t n = 0; n <= size; n++) survive(bytes, n);
-  free(bytes);
-}
-
-TEST(flipped_bytes) {
-  size_t size;
-  unsigned char *bytes = test_read(test_database("t.sqlite", table_sql), &size);
-  for (size_t i = 0; i < size; i++) {
-    bytes[i] ^= 0xff;
-    survive(bytes, size);
-    bytes[i] ^= 0xff;
-  }
-  free(bytes);
-}
-
 /* ---- out of memory ---- */
 
 static bool open_and_read(void *path, llmprof_error *err) {

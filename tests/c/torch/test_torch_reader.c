@@ -31,10 +31,6 @@ static llmprof_trace *open_text(const char *text) {
   return trace;
 }
 
-static const char *text_of(const llmprof_trace *trace, uint32_t string) {
-  return llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
-}
-
 /* Times are counted from the first event, which the base puts on the clock. */
 TEST(operations) {
   llmprof_error err = {0};
@@ -55,9 +51,9 @@ TEST(operations) {
   assert_int_equal(llmprof_id_at(ops->copy_kind, 2),
                    LLMPROF_COPY_DEVICE_TO_HOST);
   assert_int_equal(llmprof_id_at(ops->host_memory, 2), LLMPROF_MEMORY_PINNED);
-  assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 2)),
                       "[CUDA memcpy Device-to-Host]");
-  assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 3)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 3)),
                       "[CUDA memset]");
   const llmprof_place *places =
       llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
@@ -77,17 +73,19 @@ TEST(details) {
   const llmprof_shape *shapes =
       llmprof_trace_rows(trace, LLMPROF_SHAPES, &count);
   const llmprof_shape *shape = &shapes[llmprof_id_at(details->shape, 0)];
-  assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 0)),
-                      "gemm");
-  assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 1)),
-                      "triton_poi_fused_add_0");
+  assert_string_equal(
+      test_string_of(trace, llmprof_id_at(details->short_name, 0)), "gemm");
+  assert_string_equal(
+      test_string_of(trace, llmprof_id_at(details->short_name, 1)),
+      "triton_poi_fused_add_0");
   assert_true(shape->grid[0] == 4 && shape->grid[1] == 2);
   assert_true(shape->block[0] == 128 && shape->registers == 32);
   assert_int_equal(shape->static_shared, LLMPROF_NONE); /* only their sum is */
   assert_int_equal(shape->dynamic_shared, LLMPROF_NONE);
   const llmprof_device *device = llmprof_trace_devices(trace, &count);
   assert_int_equal(count, 1);
-  assert_string_equal(text_of(trace, device->name), "NVIDIA H100 80GB HBM3");
+  assert_string_equal(test_string_of(trace, device->name),
+                      "NVIDIA H100 80GB HBM3");
   assert_int_equal(device->sm_count, 132);
   assert_true(device->memory == INT64_C(85018279936));
   assert_true(device->clock == LLMPROF_ABSENT);
@@ -104,11 +102,12 @@ TEST(host) {
   assert_true(calls && ranges && of);
   assert_int_equal(calls->count, 3);
   assert_int_equal(ranges->count, 4);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 0)), "prefill");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 0)),
+                      "prefill");
   assert_int_equal(llmprof_values_get(ranges->end, 0), 100500);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 2)),
                       "PyTorch:aten::mm");
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->category, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->category, 2)),
                       "cpu_op");
   assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 0)), 2);
   assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 1)), 3);
@@ -116,19 +115,13 @@ TEST(host) {
   const llmprof_process *process = llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 1);
   assert_int_equal(process->pid, 100);
-  assert_string_equal(text_of(trace, process->name), "python3");
+  assert_string_equal(test_string_of(trace, process->name), "python3");
   const llmprof_thread *thread = llmprof_trace_threads(trace, &count);
   assert_int_equal(count, 1);
-  assert_string_equal(text_of(trace, thread->name), "thread 101 (python3)");
-  const llmprof_diagnostic *said =
-      llmprof_trace_diagnostics(trace, &count, &err);
-  assert_int_equal(count, 2);
-  assert_string_equal(
-      text_of(trace, said[0].text),
-      "1 events have no time (ts and dur are 0) and were left out");
-  assert_string_equal(
-      text_of(trace, said[1].text),
-      "1 events have no usable time or thread and were left out");
+  assert_string_equal(test_string_of(trace, thread->name),
+                      "thread 101 (python3)");
+  TEST_SAID(trace, "1 events have no time (ts and dur are 0) and were left out",
+            "1 events have no usable time or thread and were left out");
   llmprof_trace_close(trace);
 }
 
@@ -157,18 +150,14 @@ TEST(processes) {
   assert_int_equal(processes[0].pid, 100);
   assert_int_equal(processes[1].pid,
                    100 + (1 << 22)); /* no pid is there twice */
-  assert_string_equal(text_of(trace, processes[1].name), "[TP1] 100");
+  assert_string_equal(test_string_of(trace, processes[1].name), "[TP1] 100");
   assert_true(llmprof_trace_epoch(trace) == LLMPROF_ABSENT);
-  const llmprof_diagnostic *said =
-      llmprof_trace_diagnostics(trace, &count, &err);
-  assert_int_equal(count, 1);
-  assert_non_null(strstr(text_of(trace, said[0].text), "2 GPU operations"));
+  TEST_SAID(trace, "2 GPU operations");
   llmprof_trace_close(trace);
 }
 
 /* The second is longer than all that follow it on its stream. */
 TEST(doubtful) {
-  llmprof_error err = {0};
   llmprof_trace *trace =
       open_text("[" KERNEL(
           "a", "0", 10,
@@ -176,11 +165,7 @@ TEST(doubtful) {
              "\"name\":\"b\",\"pid\":0,\"tid\":1,\"ts\":20,\"dur\":900}," //
                 KERNEL("c", "0", 30, 2) KERNEL("d", "0", 40, 3)
                     KERNEL("e", "0", 50, 4) "]");
-  size_t count;
-  const llmprof_diagnostic *said =
-      llmprof_trace_diagnostics(trace, &count, &err);
-  assert_int_equal(count, 1);
-  assert_non_null(strstr(text_of(trace, said[0].text), "1 GPU operations end"));
+  TEST_SAID(trace, "1 GPU operations end");
   llmprof_trace_close(trace);
 }
 
@@ -205,13 +190,9 @@ TEST(damage) {
   };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     llmprof_error err = {0};
-    size_t count;
     llmprof_trace *trace = open_text(files[i].text);
     assert_int_equal(llmprof_trace_ops(trace, &err)->count, files[i].kernels);
-    const llmprof_diagnostic *said =
-        llmprof_trace_diagnostics(trace, &count, &err);
-    assert_int_equal(count, 1);
-    assert_non_null(strstr(text_of(trace, said[0].text), files[i].said));
+    TEST_SAID(trace, files[i].said);
     llmprof_trace_close(trace);
   }
   llmprof_error err = {0};
@@ -249,7 +230,7 @@ TEST(collectives) {
   assert_int_equal(llmprof_values_get(ranges->message, 0), 200);
   assert_int_equal(llmprof_values_get(ranges->message, 1), 200);
   assert_string_equal(
-      text_of(trace, llmprof_trace_processes(trace, &count)[0].name),
+      test_string_of(trace, llmprof_trace_processes(trace, &count)[0].name),
       "python rank 5 of 8");
   llmprof_trace_close(trace);
   llmprof_trace_close(other);
@@ -259,15 +240,11 @@ TEST(collectives) {
  */
 TEST(foreign_calls) {
   llmprof_error err = {0};
-  size_t count;
   llmprof_trace *trace = open_text(
       "[{\"ph\":\"X\",\"cat\":\"xpu_runtime\",\"name\":\"urEnqueue\",\"pid\":1,"
       "\"tid\":1,\"ts\":1,\"dur\":2,\"args\":{\"correlation\":7}}]");
   assert_int_equal(llmprof_trace_calls(trace, &err)->count, 1);
-  const llmprof_diagnostic *said =
-      llmprof_trace_diagnostics(trace, &count, &err);
-  assert_int_equal(count, 1);
-  assert_non_null(strstr(text_of(trace, said[0].text), "neither CUDA's nor"));
+  TEST_SAID(trace, "neither CUDA's nor");
   llmprof_trace_close(trace);
 }
 
@@ -309,10 +286,10 @@ TEST(steps) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_text("[" STEP("12") "," STEP("x") "]");
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->text, 0)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->text, 0)),
                       "ProfilerStep");
   assert_int_equal(llmprof_values_get(ranges->payload, 0), 12);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->text, 1)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->text, 1)),
                       "ProfilerStep#x");
   assert_true(llmprof_values_get(ranges->payload, 1) == LLMPROF_ABSENT);
   llmprof_trace_close(trace);
@@ -342,17 +319,6 @@ TEST(short_names) {
 
 /* ---- stacks ---- */
 
-static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
-  llmprof_error err = {0};
-  const llmprof_column *column =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, name), &err);
-  int64_t string = llmprof_cell(column, row);
-  return string == LLMPROF_ABSENT
-             ? "absent"
-             : llmprof_strings_get(llmprof_frame_strings(frame),
-                                   (uint32_t)string, NULL);
-}
-
 /* Two layers of one module each have one of their own and one that both call.
  * Launches have the line of the program, the function, and the module that ran
  * them; a shared module is in the layer that called it. */
@@ -375,17 +341,19 @@ TEST(stacks) {
   llmprof_frame *frame = llmprof_trace_frame(trace, "kernels", &err);
   assert_int_equal(llmprof_frame_rows(frame), 6);
   for (size_t i = 0; i < 6; i++) {
-    assert_string_equal(cell(frame, "line", i), wanted[i].line);
-    assert_string_equal(cell(frame, "function", i), wanted[i].function);
-    assert_string_equal(cell(frame, "torch_module", i), wanted[i].module);
+    assert_string_equal(test_cell_text(frame, "line", i), wanted[i].line);
+    assert_string_equal(test_cell_text(frame, "function", i),
+                        wanted[i].function);
+    assert_string_equal(test_cell_text(frame, "torch_module", i),
+                        wanted[i].module);
   }
   llmprof_frame *tree =
       llmprof_trace_stack_tree(trace, frame, 1, SIZE_MAX, &err);
   assert_int_equal(llmprof_frame_rows(tree), 6);
-  assert_string_equal(cell(tree, "name", 0), "main");
-  assert_string_equal(cell(tree, "module", 2), "m/model.py:5");
-  assert_string_equal(cell(tree, "name", 3), "k");
-  assert_string_equal(cell(tree, "module", 3), "absent");
+  assert_string_equal(test_cell_text(tree, "name", 0), "main");
+  assert_string_equal(test_cell_text(tree, "module", 2), "m/model.py:5");
+  assert_string_equal(test_cell_text(tree, "name", 3), "k");
+  assert_string_equal(test_cell_text(tree, "module", 3), "absent");
   llmprof_frame_free(tree);
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
@@ -420,7 +388,7 @@ TEST(deep_modules) {
   llmprof_buffer_putc(&text, 0);
   llmprof_trace *trace = open_text(text.bytes);
   llmprof_frame *frame = llmprof_trace_frame(trace, "kernels", &err);
-  const char *module = cell(frame, "torch_module", 0);
+  const char *module = test_cell_text(frame, "torch_module", 0);
   assert_int_equal(strlen(module), NAMED * strlen("Layer.") - 1);
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
@@ -454,8 +422,9 @@ TEST(nameless_device) {
   size_t count;
   const llmprof_device *devices = llmprof_trace_devices(trace, &count);
   assert_int_equal(count, 2);
-  assert_string_equal(text_of(trace, devices[0].name), "AMD Instinct MI300X");
-  assert_string_equal(text_of(trace, devices[1].name), "AMD GPU");
+  assert_string_equal(test_string_of(trace, devices[0].name),
+                      "AMD Instinct MI300X");
+  assert_string_equal(test_string_of(trace, devices[1].name), "AMD GPU");
   llmprof_trace_close(trace);
 }
 

@@ -24,14 +24,11 @@ static void describe_ops(llmprof_trace *trace, llmprof_buffer *out) {
   const llmprof_attribution *a = llmprof_trace_attribution(trace, &err);
   if (!a) fail_msg("%s", err.message);
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
-  llmprof_frame *frame = llmprof_trace_frame(trace, "gpu", &err);
-  size_t number = llmprof_frame_find(frame, "launch_tid");
-  const llmprof_column *thread = llmprof_frame_column(frame, number, &err);
-  if (!thread) fail_msg("%s", err.message);
+  llmprof_frame *frame = test_frame_of(trace, "gpu");
   for (size_t op = 0; op < llmprof_frame_rows(frame); op++) {
     if (op) llmprof_buffer_puts(out, ", ");
     uint32_t link = llmprof_id_at(a->link, op);
-    bool lost = llmprof_cell(thread, op) == LLMPROF_ABSENT;
+    bool lost = test_cell(frame, "launch_tid", op) == LLMPROF_ABSENT;
     if (link == LLMPROF_NONE) llmprof_buffer_puts(out, lost ? "lost" : "-");
     for (; link != LLMPROF_NONE; link = llmprof_id_at(a->outer, link)) {
       llmprof_buffer_puts(out,
@@ -108,26 +105,6 @@ TEST(nested_ranges) {
   expect(NESTED, describe_projections,
          "decode 200-330 4 ops 2 children, step 200-220 2 ops 1 children, "
          "layer 200-210 1 ops 0 children, step 300-330 1 ops 0 children");
-}
-
-/* The call must lie within the range; both ends may touch. */
-TEST(edges_of_a_range) {
-  expect(EXPORT_TABLES RANGE(10, 20, T11, "a") CALL(10, 20, T11, 1)
-             CALL(9, 15, T11, 2) CALL(15, 21, T11, 3) CALL(20, 20, T11, 4)
-                 CALL(10, 10, T11, 5) CALL(21, 21, T11, 6) KERNEL(30, 31, P1, 1)
-                     KERNEL(31, 32, P1, 2) KERNEL(32, 33, P1, 3)
-                         KERNEL(33, 34, P1, 4) KERNEL(34, 35, P1, 5)
-                             KERNEL(35, 36, P1, 6),
-         describe_ops, "a, -, -, a, a, -");
-}
-
-/* A call may reach beyond the inner range but not the outer one. */
-TEST(call_longer_than_the_inner_range) {
-  expect(EXPORT_TABLES RANGE(0, 100, T11, "out") RANGE(10, 20, T11, "in")
-             CALL(12, 13, T11, 1) CALL(14, 50, T11, 2) CALL(15, 16, T11, 3)
-                 KERNEL(200, 201, P1, 1) KERNEL(201, 202, P1, 2)
-                     KERNEL(202, 203, P1, 3),
-         describe_ops, "in<out, out, in<out");
 }
 
 /* Start/end ranges need not nest: in order of their starts. */
@@ -471,18 +448,6 @@ TEST(random_traces) {
 
 /* ---- out of memory ---- */
 
-static bool load_projections(void *path, llmprof_error *err) {
-  llmprof_trace *trace = llmprof_trace_open(path, err);
-  bool ok = trace && llmprof_trace_projections(trace, err);
-  llmprof_trace_close(trace);
-  return ok;
-}
-
-TEST(allocations) {
-  const char *path = test_database("nested.sqlite", NESTED);
-  test_every_allocation(load_projections, (void *)(uintptr_t)path);
-}
-
 /* A failure leaves a trace that can be asked again. */
 static bool load_twice(void *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_trace_open(path, err);
@@ -496,7 +461,7 @@ static bool load_twice(void *path, llmprof_error *err) {
   return ok;
 }
 
-TEST(asking_again) {
+TEST(allocations) {
   const char *path = test_database("nested.sqlite", NESTED);
   test_every_allocation(load_twice, (void *)(uintptr_t)path);
 }

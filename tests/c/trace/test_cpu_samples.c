@@ -47,52 +47,10 @@ static const char rows[] = "50|main|program|run|3|100|102|1|0\n"
                            "150|[lib.so]|lib.so|other|2|100|101|1|1\n"
                            "200|-|-|-|-|200|201|1|0\n";
 
-static llmprof_frame *frame_of(llmprof_trace *trace) {
-  llmprof_error err = {0};
-  llmprof_frame *frame = llmprof_trace_frame(trace, "cpu_samples", &err);
-  if (!frame) fail_msg("%s", err.message);
-  return frame;
-}
-
-static void add_cell(llmprof_buffer *out, llmprof_frame *frame,
-                     const char *name, size_t row) {
-  llmprof_error err = {0};
-  size_t number = llmprof_frame_find(frame, name);
-  assert_int_not_equal(number, SIZE_MAX);
-  const llmprof_column *column = llmprof_frame_column(frame, number, &err);
-  int64_t value = llmprof_cell(column, row);
-  if (value == LLMPROF_ABSENT)
-    llmprof_buffer_putc(out, '-');
-  else if (column->type == LLMPROF_STRING_ID)
-    llmprof_buffer_puts(out, llmprof_cell_text(frame, column, row, NULL));
-  else
-    llmprof_buffer_printf(out, "%lld", (long long)value);
-}
-
-static void expect(llmprof_frame *frame, const char *const *names, size_t count,
-                   const char *expected) {
-  llmprof_buffer got = {0};
-  llmprof_buffer_puts(&got, "");
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    for (size_t i = 0; i < count; i++) {
-      if (i) llmprof_buffer_putc(&got, '|');
-      add_cell(&got, frame, names[i], row);
-    }
-    llmprof_buffer_putc(&got, '\n');
-  }
-  assert_string_equal(got.bytes, expected);
-  llmprof_buffer_free(&got);
-}
-
-#define EXPECT(frame, expected, ...)                                        \
-  expect(frame, (const char *const[]){__VA_ARGS__},                         \
-         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), \
-         expected)
-
 static void expect_samples(llmprof_trace *trace, const char *expected) {
-  llmprof_frame *frame = frame_of(trace);
-  EXPECT(frame, expected, "time", "name", "module", "caller", "depth", "pid",
-         "tid", "weight", "cut");
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
+  TEST_ROWS(frame, expected, "time", "name", "module", "caller", "depth", "pid",
+            "tid", "weight", "cut");
   llmprof_frame_free(frame);
 }
 
@@ -157,16 +115,16 @@ TEST(labels) {
   static const llmprof_trace_tag tags[] = {{"decode", NULL},
                                            {"prefill", "context"}};
   llmprof_error err = {0};
-  llmprof_frame *frame = frame_of(trace);
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
   assert_true(llmprof_trace_label(trace, frame, "stage", tags, 2, &err));
-  EXPECT(frame,
-         "99|101|-|-|-\n100|101|decode|0|1\n125|101|decode|0|1\n"
-         "125|102|decode|0|0\n150|201|-|-|-\n199|102|context|2|1\n"
-         "200|101|context|2|0\n400|102|-|-|-\n",
-         "time", "tid", "stage", "stage_range", "stage_own");
+  TEST_ROWS(frame,
+            "99|101|-|-|-\n100|101|decode|0|1\n125|101|decode|0|1\n"
+            "125|102|decode|0|0\n150|201|-|-|-\n199|102|context|2|1\n"
+            "200|101|context|2|0\n400|102|-|-|-\n",
+            "time", "tid", "stage", "stage_range", "stage_own");
   static const llmprof_span spans[] = {{"a", 100, 150}, {"b", 150, 200}};
   assert_true(llmprof_trace_label_spans(trace, frame, "part", spans, 2, &err));
-  EXPECT(frame, "-\na\na\na\nb\nb\n-\n-\n", "part");
+  TEST_ROWS(frame, "-\na\na\na\nb\nb\n-\n-\n", "part");
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
 }
@@ -181,9 +139,9 @@ TEST(overlapping) {
   static const llmprof_trace_tag tags[] = {
       {"a", NULL}, {"b", NULL}, {"c", NULL}};
   llmprof_error err = {0};
-  llmprof_frame *frame = frame_of(trace);
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
   assert_true(llmprof_trace_label(trace, frame, "in", tags, 3, &err));
-  EXPECT(frame, "b\nc\nc\na\n", "in");
+  TEST_ROWS(frame, "b\nc\nc\na\n", "in");
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
 }
@@ -211,7 +169,7 @@ static void expect_tree(llmprof_trace *trace, llmprof_frame *frame,
   llmprof_frame *tree =
       llmprof_trace_stack_tree(trace, frame, least, most, &err);
   assert_non_null(tree);
-  EXPECT(tree, expected, "depth", "name", "module", "self", "total");
+  TEST_ROWS(tree, expected, "depth", "name", "module", "self", "total");
   llmprof_frame_free(tree);
 }
 
@@ -219,7 +177,7 @@ static void expect_tree(llmprof_trace *trace, llmprof_frame *frame,
 
 TEST(tree) {
   llmprof_trace *trace = test_trace(FOREST);
-  llmprof_frame *frame = frame_of(trace);
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
   expect_tree(trace, frame, 0, SIZE_MAX,
               UPPER "2|leaf|program|3|3\n2|main|program|0|2\n"
                     "3|run|program|2|2\n0|other|program|1|1\n");
@@ -237,13 +195,13 @@ TEST(tree) {
 TEST(functions) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST);
-  llmprof_frame *frame = frame_of(trace);
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
   llmprof_frame *made = llmprof_trace_stack_functions(trace, frame, &err);
   assert_non_null(made);
-  EXPECT(made,
-         "main|program|0|5\nrun|program|2|5\nleaf|program|3|3\n"
-         "other|program|1|1\n",
-         "name", "module", "self", "total");
+  TEST_ROWS(made,
+            "main|program|0|5\nrun|program|2|5\nleaf|program|3|3\n"
+            "other|program|1|1\n",
+            "name", "module", "self", "total");
   llmprof_frame_free(made);
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
@@ -253,7 +211,7 @@ TEST(functions) {
 TEST(some_rows) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST);
-  llmprof_frame *frame = frame_of(trace);
+  llmprof_frame *frame = test_frame_of(trace, "cpu_samples");
   llmprof_frame *some = llmprof_frame_slice(frame, 2, 3, &err);
   expect_tree(trace, some, 1, SIZE_MAX,
               "0|main|program|0|3\n1|run|program|0|3\n2|main|program|0|2\n"
@@ -267,7 +225,7 @@ TEST(other_frames) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST), *other = test_trace(FOREST);
   llmprof_frame *ranges = llmprof_trace_frame(trace, "ranges", &err);
-  llmprof_frame *theirs = frame_of(other);
+  llmprof_frame *theirs = test_frame_of(other, "cpu_samples");
   assert_null(llmprof_trace_stack_tree(trace, ranges, 1, 9, &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   assert_string_equal(err.message,

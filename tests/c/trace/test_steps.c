@@ -6,23 +6,16 @@
 #include "base/buffer.h"
 #include "timelines.h"
 
-static int64_t cell(llmprof_frame *frame, const char *column, size_t row) {
-  llmprof_error err = {0};
-  const llmprof_column *c =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, column), &err);
-  if (!c) fail_msg("%s", err.message);
-  return llmprof_cell(c, row);
-}
-
 /* "RANGE: launched, start-end, begin BEGIN, length, OPERATIONS/KERNELS". */
 static void describe(llmprof_frame *steps, llmprof_buffer *out) {
   for (size_t i = 0; i < llmprof_frame_rows(steps); i++) {
     llmprof_buffer_printf(
         out, "%s%d: %d, %d-%d, begin %d, %d, %d/%d", i ? "; " : "",
-        (int)cell(steps, "range", i), (int)cell(steps, "launched", i),
-        (int)cell(steps, "start", i), (int)cell(steps, "end", i),
-        (int)cell(steps, "begin", i), (int)cell(steps, "length", i),
-        (int)cell(steps, "operations", i), (int)cell(steps, "kernels", i));
+        (int)test_cell(steps, "range", i), (int)test_cell(steps, "launched", i),
+        (int)test_cell(steps, "start", i), (int)test_cell(steps, "end", i),
+        (int)test_cell(steps, "begin", i), (int)test_cell(steps, "length", i),
+        (int)test_cell(steps, "operations", i),
+        (int)test_cell(steps, "kernels", i));
   }
 }
 
@@ -148,16 +141,16 @@ TEST(what_lacks_times) {
 TEST(the_range) {
   llmprof_trace *trace = test_timeline(QUEUED);
   llmprof_frame *steps = steps_of(trace, "step");
-  assert_int_equal(cell(steps, "host_start", 1), 10);
-  assert_int_equal(cell(steps, "host_end", 1), 20);
-  assert_int_equal(cell(steps, "host", 1), 10);
-  assert_int_equal(cell(steps, "pid", 1), 100);
-  assert_int_equal(cell(steps, "tid", 1), 101);
-  assert_int_equal(cell(steps, "device", 1), 0);
-  assert_int_equal(cell(steps, "before", 1), 150);
-  assert_int_equal(cell(steps, "before", 0), INT64_MIN);
+  assert_int_equal(test_cell(steps, "host_start", 1), 10);
+  assert_int_equal(test_cell(steps, "host_end", 1), 20);
+  assert_int_equal(test_cell(steps, "host", 1), 10);
+  assert_int_equal(test_cell(steps, "pid", 1), 100);
+  assert_int_equal(test_cell(steps, "tid", 1), 101);
+  assert_int_equal(test_cell(steps, "device", 1), 0);
+  assert_int_equal(test_cell(steps, "before", 1), 150);
+  assert_int_equal(test_cell(steps, "before", 0), INT64_MIN);
   assert_string_equal(llmprof_strings_get(llmprof_frame_strings(steps),
-                                          (uint32_t)cell(steps, "tag", 1),
+                                          (uint32_t)test_cell(steps, "tag", 1),
                                           NULL),
                       "step");
   llmprof_frame_free(steps);

@@ -10,61 +10,11 @@
 #include "read_export.h"
 #include "trace/trace_events.h"
 
-/* ---- frames as text ---- */
-
-static void add_cell(llmprof_buffer *out, const llmprof_frame *frame,
-                     const llmprof_column *column, size_t row) {
-  int64_t value = llmprof_cell(column, row);
-  if (value == INT64_MIN)
-    llmprof_buffer_puts(out, "-");
-  else if (column->type == LLMPROF_STRING_ID)
-    llmprof_buffer_puts(out, llmprof_strings_get(llmprof_frame_strings(frame),
-                                                 (uint32_t)value, NULL));
-  else
-    llmprof_buffer_printf(out, "%lld", (long long)value);
-}
-
-/* Rows end at \n, cells are apart by |. */
-static void add_frame(llmprof_buffer *out, llmprof_frame *frame,
-                      const char *const *names, size_t count) {
-  llmprof_error err = {0};
-  const llmprof_column *columns[32];
-  for (size_t c = 0; c < count; c++) {
-    size_t number = llmprof_frame_find(frame, names[c]);
-    assert_int_not_equal(number, SIZE_MAX);
-    columns[c] = llmprof_frame_column(frame, number, &err);
-    if (!columns[c]) fail_msg("%s", err.message);
-  }
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    for (size_t c = 0; c < count; c++) {
-      if (c) llmprof_buffer_putc(out, '|');
-      add_cell(out, frame, columns[c], row);
-    }
-    llmprof_buffer_putc(out, '\n');
-  }
-}
-
-static void expect_frame(llmprof_frame *frame, const char *const *names,
-                         size_t count, const char *expected) {
-  llmprof_buffer got = {0};
-  llmprof_buffer_puts(&got, "");
-  add_frame(&got, frame, names, count);
-  assert_string_equal(got.bytes, expected);
-  llmprof_buffer_free(&got);
-}
-
-static llmprof_frame *frame_of(llmprof_trace *trace, const char *name) {
-  llmprof_error err = {0};
-  llmprof_frame *frame = llmprof_trace_frame(trace, name, &err);
-  if (!frame) fail_msg("%s", err.message);
-  return frame;
-}
-
 static void expect_rows(llmprof_trace *trace, const char *name,
                         const char *const *names, size_t count,
                         const char *expected) {
-  llmprof_frame *frame = frame_of(trace, name);
-  expect_frame(frame, names, count, expected);
+  llmprof_frame *frame = test_frame_of(trace, name);
+  test_expect_rows(frame, expected, names, count);
   llmprof_frame_free(frame);
 }
 
@@ -83,10 +33,6 @@ static llmprof_trace *open_export(void) {
 
 /* ---- what is in the export ---- */
 
-static const char *string_of(const llmprof_trace *trace, uint32_t id) {
-  return llmprof_strings_get(llmprof_trace_strings(trace), id, NULL);
-}
-
 TEST(about_the_export) {
   llmprof_trace *trace = open_export();
   assert_string_equal(llmprof_trace_path(trace), test_export());
@@ -97,14 +43,14 @@ TEST(about_the_export) {
   const llmprof_process *processes = llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 2);
   assert_int_equal(processes[0].pid, 100);
-  assert_string_equal(string_of(trace, processes[0].name), "python3");
+  assert_string_equal(test_string_of(trace, processes[0].name), "python3");
   assert_int_equal(processes[1].pid, 200);
-  assert_null(string_of(trace, processes[1].name));
+  assert_string_equal(test_string_of(trace, processes[1].name), "(none)");
   const llmprof_thread *threads = llmprof_trace_threads(trace, &count);
   assert_int_equal(count, 1);
   assert_int_equal(threads[0].tid, 102);
   assert_int_equal(threads[0].process, 0);
-  assert_string_equal(string_of(trace, threads[0].name), "worker");
+  assert_string_equal(test_string_of(trace, threads[0].name), "worker");
   llmprof_trace_close(trace);
 }
 
@@ -114,10 +60,10 @@ TEST(devices) {
   const llmprof_device *d = llmprof_trace_devices(trace, &count);
   assert_int_equal(count, 2);
   assert_int_equal(d[0].id, 0);
-  assert_string_equal(string_of(trace, d[0].name), "NVIDIA H200");
-  assert_string_equal(string_of(trace, d[0].chip), "GH100");
-  assert_string_equal(string_of(trace, d[0].uuid), "GPU-0");
-  assert_string_equal(string_of(trace, d[0].bus), "0000:41:00.0");
+  assert_string_equal(test_string_of(trace, d[0].name), "NVIDIA H200");
+  assert_string_equal(test_string_of(trace, d[0].chip), "GH100");
+  assert_string_equal(test_string_of(trace, d[0].uuid), "GPU-0");
+  assert_string_equal(test_string_of(trace, d[0].bus), "0000:41:00.0");
   assert_true(d[0].memory == INT64_C(150109880320));
   assert_true(d[0].bandwidth == INT64_C(4814304000000));
   assert_int_equal(d[0].clock, 1980000000);
@@ -202,8 +148,8 @@ static void expect_in_launches(llmprof_trace *trace, const char *part) {
                                       "queue_time", "launch_time", "delay",
                                       "launch_pid", "launch_tid"};
   llmprof_buffer text = {0};
-  llmprof_frame *frame = frame_of(trace, "gpu");
-  add_frame(&text, frame, names, sizeof names / sizeof *names);
+  llmprof_frame *frame = test_frame_of(trace, "gpu");
+  test_put_rows(&text, frame, names, sizeof names / sizeof *names);
   llmprof_frame_free(frame);
   assert_non_null(strstr(text.bytes, part));
   llmprof_buffer_free(&text);
@@ -289,16 +235,15 @@ TEST(labels) {
       {"prefill", NULL}, {"attention:decode", "decode"}, {"never", "x"}};
   llmprof_error err = {0};
   llmprof_trace *trace = open_export();
-  llmprof_frame *frame = frame_of(trace, "gpu");
+  llmprof_frame *frame = test_frame_of(trace, "gpu");
   assert_true(llmprof_trace_label(trace, frame, "stage", stages, 3, &err));
   assert_true(llmprof_trace_label(trace, frame, "part", both, 3, &err));
   assert_true(llmprof_trace_label(trace, frame, "none", NULL, 0, &err));
-  static const char *const columns[] = {"stage", "stage_range", "part",
-                                        "part_range", "none"};
-  expect_frame(frame, columns, 5,
-               "prefill|0|decode|1|-\nopen|2|-|-|-\n-|-|-|-|-\n"
-               "prefill|0|prefill|0|-\n-|-|-|-|-\n-|-|-|-|-\n-|-|-|-|-\n"
-               "-|-|-|-|-\n-|-|-|-|-\n");
+  TEST_ROWS(frame,
+            "prefill|0|decode|1|-\nopen|2|-|-|-\n-|-|-|-|-\n"
+            "prefill|0|prefill|0|-\n-|-|-|-|-\n-|-|-|-|-\n-|-|-|-|-\n"
+            "-|-|-|-|-\n-|-|-|-|-\n",
+            "stage", "stage_range", "part", "part_range", "none");
   expect_no_label(trace, frame, "stage",
                   "the frame has a column 'stage' or 'stage_range' already");
   expect_no_label(trace, frame, "op",
@@ -307,7 +252,7 @@ TEST(labels) {
   expect_no_label(other, frame, "x", "the frame belongs to another trace");
   llmprof_trace_close(other);
   llmprof_frame_free(frame);
-  frame = frame_of(trace, "api");
+  frame = test_frame_of(trace, "api");
   expect_no_label(trace, frame, "x",
                   "only frames of GPU operations, of ranges or of CPU samples "
                   "can be labelled");
@@ -321,7 +266,7 @@ TEST(long_label) {
   name[300] = '\0';
   llmprof_error err = {0};
   llmprof_trace *trace = open_export();
-  llmprof_frame *frame = frame_of(trace, "kernels");
+  llmprof_frame *frame = test_frame_of(trace, "kernels");
   assert_true(llmprof_trace_label(trace, frame, name, NULL, 0, &err));
   const llmprof_column *last =
       llmprof_frame_peek(frame, llmprof_frame_columns(frame) - 1);
@@ -601,7 +546,7 @@ TEST(ends) {
   for (int far = 0; far <= 1; far++) {
     llmprof_trace *trace = trace_of_ends(far);
     expect_ends(trace, far);
-    llmprof_frame *kernels = frame_of(trace, "kernels");
+    llmprof_frame *kernels = test_frame_of(trace, "kernels");
     size_t end = llmprof_frame_find(kernels, "end");
     llmprof_frame *last = llmprof_frame_slice(kernels, 1, 1, NULL);
     int64_t cell = llmprof_cell(llmprof_frame_column(last, end, NULL), 0);

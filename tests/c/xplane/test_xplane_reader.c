@@ -20,10 +20,6 @@ static llmprof_trace *open_run(void) {
   return trace;
 }
 
-static const char *text_of(const llmprof_trace *trace, uint32_t string) {
-  return llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
-}
-
 /* The next field of bytes, or that there is none. */
 static int next_of(const void *bytes, size_t size, protobuf_field *field) {
   protobuf_message message = {bytes, (const unsigned char *)bytes + size};
@@ -76,9 +72,9 @@ TEST(operations) {
   /* 1000 ns and 500000 ps, from the step at 910 ns */
   assert_int_equal(llmprof_values_get(ops->start, 0), 590);
   assert_int_equal(llmprof_end_at(ops->start, ops->duration, 0), 610);
-  assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 0)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 0)),
                       "loop_add_fusion");
-  assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, 2)),
                       "[CUDA memcpy Host-to-Device]");
   assert_int_equal(llmprof_values_get(ops->bytes, 2), 4096);
   assert_int_equal(llmprof_values_get(ops->bytes, 3), 512);
@@ -106,12 +102,13 @@ TEST(details) {
   shape = &shapes[llmprof_id_at(details->shape, 1)];
   assert_true(shape->grid[0] == 16 && shape->registers == LLMPROF_NONE);
   assert_int_equal(shape->static_shared, 2112);
-  assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 1)),
-                      "gemm");
+  assert_string_equal(
+      test_string_of(trace, llmprof_id_at(details->short_name, 1)), "gemm");
   const llmprof_device *device = llmprof_trace_devices(trace, &count);
   assert_int_equal(count, 2);
-  assert_string_equal(text_of(trace, device->name), "NVIDIA GPU");
-  assert_string_equal(text_of(trace, device[1].name), "AMD Instinct MI300X");
+  assert_string_equal(test_string_of(trace, device->name), "NVIDIA GPU");
+  assert_string_equal(test_string_of(trace, device[1].name),
+                      "AMD Instinct MI300X");
   assert_true(device->clock == INT64_C(1980000000));
   assert_true(device->bandwidth == INT64_C(4800000000000));
   assert_true(device->sm_count == 132 && device->compute_major == 9);
@@ -128,11 +125,12 @@ TEST(host) {
   assert_true(calls && ranges && of);
   assert_int_equal(calls->count, 3);
   assert_int_equal(ranges->count, 4);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 0)), "train");
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 0)),
+                      "train");
   assert_int_equal(llmprof_values_get(ranges->payload, 0), 3);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 1)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 1)),
                       "TSL:XlaModule:#hlo_module=jit_step,program_id=7#");
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 2)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 2)),
                       "TSL:Thunk:#hlo_op=loop_add_fusion#");
   assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 0)), 2);
   assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 1)), 3);
@@ -146,8 +144,8 @@ static const char *diagnostic_of(llmprof_trace *trace, const char *word) {
   const llmprof_diagnostic *all =
       llmprof_trace_diagnostics(trace, &count, &err);
   for (size_t i = 0; i < count; i++)
-    if (strstr(text_of(trace, all[i].text), word))
-      return text_of(trace, all[i].text);
+    if (strstr(test_string_of(trace, all[i].text), word))
+      return test_string_of(trace, all[i].text);
   fail_msg("nothing says '%s'", word);
   return NULL;
 }
@@ -203,26 +201,15 @@ TEST(damage) {
   llmprof_buffer_free(&bytes);
 }
 
-static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
-  llmprof_error err = {0};
-  const llmprof_column *column =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, name), &err);
-  int64_t string = llmprof_cell(column, row);
-  return string == LLMPROF_ABSENT
-             ? "absent"
-             : llmprof_strings_get(llmprof_frame_strings(frame),
-                                   (uint32_t)string, NULL);
-}
-
 /* The program's metadata tells the line and the scope of an instruction. */
 TEST(lines) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   llmprof_frame *frame = llmprof_trace_frame(trace, "gpu", &err);
-  assert_string_equal(cell(frame, "line", 0), "m/model.py:12");
-  assert_string_equal(cell(frame, "torch_module", 0), "layer_0.mlp");
+  assert_string_equal(test_cell_text(frame, "line", 0), "m/model.py:12");
+  assert_string_equal(test_cell_text(frame, "torch_module", 0), "layer_0.mlp");
   for (size_t row = 1; row < 4; row++)
-    assert_string_equal(cell(frame, "line", row), "absent");
+    assert_string_equal(test_cell_text(frame, "line", row), "absent");
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
 }
