@@ -294,18 +294,6 @@ TEST(saving_fails) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
 }
 
-TEST(interrupt) {
-  for (int i = 0; i < 3; i++) {
-    llmprof_sheet_options options = {.format = (llmprof_sheet_format)i};
-    llmprof_error err = {0};
-    llmprof_interrupt(true);
-    bool ok = write_all(&options, &err);
-    llmprof_interrupt(false);
-    assert_false(ok);
-    assert_int_equal(err.code, LLMPROF_INTERRUPTED);
-  }
-}
-
 /* The file holds the text. */
 static void assert_saved(llmprof_frame *frame,
                          const llmprof_sheet_options *options,
@@ -364,39 +352,4 @@ TEST(files_and_streams) {
     llmprof_buffer_free(&text);
   }
   made_free(&m);
-}
-
-/* A byte that needs quotes or cleaning, at any place of texts of any length. */
-TEST(texts) {
-  static const char odd[] = "x,\"\n\t\x7F\xC3\x1F";
-  for (size_t size = 1; size < 20; size++) {
-    for (size_t at = 0; at < size * (sizeof odd - 1); at++) {
-      char text[20];
-      memset(text, 'k', size);
-      char c = text[at / (sizeof odd - 1)] = odd[at % (sizeof odd - 1)];
-      llmprof_buffer clean = {0}, expected = {0}, out = {0};
-      llmprof_text_clean_lines(&clean, text, size);
-      bool quoted = c == ',' || c == '"' || c == '\n';
-      llmprof_buffer_puts(&expected, quoted ? "n\n\"" : "n\n");
-      for (size_t i = 0; i < clean.size; i++) {
-        if (clean.bytes[i] == '"') llmprof_buffer_putc(&expected, '"');
-        llmprof_buffer_putc(&expected, clean.bytes[i]);
-      }
-      llmprof_buffer_puts(&expected, quoted ? "\"\n" : "\n");
-      uint32_t id;
-      llmprof_strings *pool = llmprof_strings_new();
-      assert_true(llmprof_strings_add(pool, text, size, &id));
-      test_column name = {.name = "n", .type = LLMPROF_STRING_ID, .data = &id};
-      llmprof_frame *frame = test_frame(1, pool, &name, 1);
-      const llmprof_sheet_column column = {.title = {"n", 1}, .scale = 1};
-      llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
-      assert_true(write(frame, &column, 1, &options, &out, NULL));
-      assert_string_equal(out.bytes, expected.bytes);
-      llmprof_buffer_free(&clean);
-      llmprof_buffer_free(&expected);
-      llmprof_buffer_free(&out);
-      llmprof_frame_free(frame);
-      llmprof_strings_free(pool);
-    }
-  }
 }

@@ -123,63 +123,6 @@ static llmprof_frame *where(llmprof_frame *frame, const char *name,
   return view;
 }
 
-/* Rows as a string of digits, by the cells of a column of row numbers. */
-static void expect_rows(llmprof_frame *frame, const char *name,
-                        llmprof_compare compare, const int64_t *values,
-                        size_t count, const char *expected) {
-  static const int64_t numbers[ROWS] = {0, 1, 2, 3, 4};
-  if (llmprof_frame_find(frame, "row") == SIZE_MAX) {
-    const test_column row = {"row", NULL, LLMPROF_I64, numbers,
-                             NULL,  NULL, NULL};
-    assert_true(test_add(frame, &row));
-  }
-  llmprof_frame *view = where(frame, name, compare, values, count);
-  char got[ROWS + 1] = "";
-  for (size_t i = 0; i < llmprof_frame_rows(view); i++)
-    got[i] = (char)('0' + llmprof_cell(column(view, "row"), i));
-  assert_string_equal(got, expected);
-  llmprof_frame_free(view);
-}
-
-#define EXPECT_ROWS(frame, name, compare, expected, ...)                \
-  expect_rows(frame, name, compare, (const int64_t[]){__VA_ARGS__},     \
-              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
-              expected)
-
-TEST_WITH(where, set_up, tear_down) {
-  llmprof_frame *frame = ((fixture *)*state)->frame;
-  EXPECT_ROWS(frame, "long", LLMPROF_EQ, "04", 10);
-  EXPECT_ROWS(frame, "long", LLMPROF_EQ, "034", 10, 40, 99);
-  EXPECT_ROWS(frame, "long", LLMPROF_EQ, "1", INT64_MIN);
-  EXPECT_ROWS(frame, "long", LLMPROF_NE, "23", 10);
-  EXPECT_ROWS(frame, "long", LLMPROF_NE, "2", 10, 40);
-  EXPECT_ROWS(frame, "long", LLMPROF_NE, "0234", INT64_MIN);
-  EXPECT_ROWS(frame, "long", LLMPROF_LT, "2", 10);
-  EXPECT_ROWS(frame, "long", LLMPROF_LE, "024", 10);
-  EXPECT_ROWS(frame, "long", LLMPROF_GT, "3", 10);
-  EXPECT_ROWS(frame, "long", LLMPROF_GE, "034", 10);
-  EXPECT_ROWS(frame, "short", LLMPROF_EQ, "03", 1);
-  EXPECT_ROWS(frame, "name", LLMPROF_EQ, "02", 0);
-  EXPECT_ROWS(frame, "name", LLMPROF_EQ, "", INT64_MAX);
-  EXPECT_ROWS(frame, "picked", LLMPROF_EQ, "23", INT64_MIN);
-  expect_rows(frame, "long", LLMPROF_EQ, NULL, 0, ""); /* none of none */
-  expect_rows(frame, "long", LLMPROF_NE, NULL, 0, "01234");
-}
-
-TEST_WITH(several_conditions, set_up, tear_down) {
-  llmprof_frame *frame = ((fixture *)*state)->frame;
-  llmprof_error err = {0};
-  int64_t ten = 10, one = 1;
-  const llmprof_condition both[] = {{0, LLMPROF_EQ, &ten, 1},
-                                    {1, LLMPROF_GT, &one, 1}};
-  llmprof_frame *view = llmprof_frame_where(frame, both, 2, &err);
-  TEST_CELLS(view, "short", 5);
-  llmprof_frame_free(view);
-  view = llmprof_frame_where(frame, NULL, 0, &err);
-  test_expect_cells(view, "long", longs, ROWS);
-  llmprof_frame_free(view);
-}
-
 /* Columns with an index of their own are reached through both. */
 TEST_WITH(view_of_a_view, set_up, tear_down) {
   llmprof_frame *frame = ((fixture *)*state)->frame;

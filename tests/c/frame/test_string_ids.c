@@ -1,11 +1,5 @@
 /* Names of events: StringIds may count up from 0 or be anything. */
-#include <sqlite3.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "llmprof/readers.h"
-#include "support.h"
+#include "exports.h"
 #include "trace/trace_events.h"
 
 static const char export_sql[] =
@@ -32,27 +26,14 @@ enum {
   KERNELS = sizeof names / sizeof *names
 };
 
-static const char *make(void) {
-  static char path[256];
-  snprintf(path, sizeof path, "%s/ids.sqlite", test_folder());
-  unlink(path);
-  sqlite3 *db;
-  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  assert_int_equal(sqlite3_exec(db, export_sql, NULL, NULL, NULL), SQLITE_OK);
-  assert_int_equal(sqlite3_close(db), SQLITE_OK);
-  return path;
-}
-
 static bool load(void *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_trace_open(path, err);
   const llmprof_ops *ops = trace ? llmprof_trace_ops(trace, err) : NULL;
   if (ops) {
     assert_int_equal(ops->count, KERNELS);
     for (size_t i = 0; i < KERNELS; i++) {
-      const char *name = llmprof_strings_get(llmprof_trace_strings(trace),
-                                             llmprof_id_at(ops->name, i), NULL);
-      assert_int_equal(name == NULL, names[i] == NULL);
-      if (name) assert_string_equal(name, names[i]);
+      assert_string_equal(test_string_of(trace, llmprof_id_at(ops->name, i)),
+                          names[i] ? names[i] : "(none)");
     }
   }
   llmprof_trace_close(trace);
@@ -61,9 +42,11 @@ static bool load(void *path, llmprof_error *err) {
 
 TEST(near_and_far) {
   llmprof_error err = {0};
-  if (!load((void *)(uintptr_t)make(), &err)) fail_msg("%s", err.message);
+  if (!load((void *)(uintptr_t)test_database("ids.sqlite", export_sql), &err))
+    fail_msg("%s", err.message);
 }
 
 TEST(allocations) {
-  test_every_allocation(load, (void *)(uintptr_t)make());
+  test_every_allocation(
+      load, (void *)(uintptr_t)test_database("ids.sqlite", export_sql));
 }

@@ -1,13 +1,12 @@
 /* The page reader on files that no honest writer made. */
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "exports.h"
 #include "sqlite/scan_internal.h"
-#include "support.h"
 
 enum {
   PAGE = 512
@@ -21,21 +20,8 @@ typedef struct image {
 } image;
 
 static image make(const char *sql) {
-  char path[256];
-  snprintf(path, sizeof path, "%s/made.sqlite", test_folder());
-  unlink(path);
-  sqlite3 *db;
-  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  assert_int_equal(sqlite3_exec(db, "PRAGMA page_size = 512;", 0, 0, 0), 0);
-  assert_int_equal(sqlite3_exec(db, sql, 0, 0, 0), SQLITE_OK);
-  assert_int_equal(sqlite3_close(db), SQLITE_OK);
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  image made = {malloc(1 << 16), 0};
-  assert_non_null(made.bytes);
-  made.size = fread(made.bytes, 1, 1 << 16, file);
-  fclose(file);
-  assert_in_range(made.size, 2 * PAGE, (1 << 16) - 1);
+  image made;
+  made.bytes = test_read(test_database("made.sqlite", sql), &made.size);
   return made;
 }
 
