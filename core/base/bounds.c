@@ -45,11 +45,7 @@ bool llmprof_fail_bound(llmprof_error *err, const char *name,
                       names[bound].key);
 }
 
-static _Atomic bool refused;
-
-bool llmprof_bound_refused_bytes(void) {
-  return atomic_load_explicit(&refused, memory_order_relaxed);
-}
+static _Atomic bool refused; /* by us was the last allocation that failed */
 
 void llmprof_bound_note_refused(bool by_us) {
   atomic_store_explicit(&refused, by_us, memory_order_relaxed);
@@ -58,7 +54,7 @@ void llmprof_bound_note_refused(bool by_us) {
 /* Some give up for want of memory when an interrupt has been asked for. */
 bool llmprof_fail_nomem(llmprof_error *err) {
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  if (!llmprof_bound_refused_bytes())
+  if (!atomic_load_explicit(&refused, memory_order_relaxed))
     return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
   return llmprof_fail(err, LLMPROF_NOMEM,
                       "out of memory: more than %" PRIu64 " bytes (%s)",

@@ -35,9 +35,6 @@ bool llmprof_fail_bound(llmprof_error *err, const char *name,
 /* LIMIT: the text or file called `name` has more than `limit` bytes. */
 bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit);
 
-/* Is a bound on memory what refused the last allocation that failed? */
-bool llmprof_bound_refused_bytes(void);
-
 /* For the allocator: an allocation failed, because of the bound or not. */
 void llmprof_bound_note_refused(bool by_us);
 

@@ -7,7 +7,9 @@
 
 #include "base/alloc.h"
 
-bool llmprof_buffer_reserve(llmprof_buffer *buf, size_t extra) {
+/* Make room for `extra` bytes and a NUL behind those that are there. False: the
+ * buffer failed, now or before. */
+static bool reserve(llmprof_buffer *buf, size_t extra) {
   if (buf->failed) return false;
   if (buf->cap - buf->size > extra) return true;
   if (extra > SIZE_MAX - buf->size - 1 ||
@@ -19,7 +21,7 @@ bool llmprof_buffer_reserve(llmprof_buffer *buf, size_t extra) {
 }
 
 void llmprof_buffer_add(llmprof_buffer *buf, const void *bytes, size_t size) {
-  if (!llmprof_buffer_reserve(buf, size)) return;
+  if (!reserve(buf, size)) return;
   if (size) memcpy(buf->bytes + buf->size, bytes, size);
   buf->size += size;
   buf->bytes[buf->size] = '\0';
@@ -30,13 +32,13 @@ void llmprof_buffer_puts(llmprof_buffer *buf, const char *text) {
 }
 
 void llmprof_buffer_putc(llmprof_buffer *buf, char c) {
-  if (!llmprof_buffer_reserve(buf, 1)) return;
+  if (!reserve(buf, 1)) return;
   buf->bytes[buf->size++] = c;
   buf->bytes[buf->size] = '\0';
 }
 
 void llmprof_buffer_fill(llmprof_buffer *buf, char c, size_t count) {
-  if (!llmprof_buffer_reserve(buf, count)) return;
+  if (!reserve(buf, count)) return;
   memset(buf->bytes + buf->size, c, count);
   buf->size += count;
   buf->bytes[buf->size] = '\0';
@@ -50,7 +52,7 @@ void llmprof_buffer_printf(llmprof_buffer *buf, const char *fmt, ...) {
   va_end(args);
   if (size < 0) {
     buf->failed = true;
-  } else if (llmprof_buffer_reserve(buf, (size_t)size)) {
+  } else if (reserve(buf, (size_t)size)) {
     vsnprintf(buf->bytes + buf->size, (size_t)size + 1, fmt, again);
     buf->size += (size_t)size;
   }

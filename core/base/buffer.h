@@ -23,10 +23,6 @@ void llmprof_buffer_fill(llmprof_buffer *buf, char c, size_t count);
 void llmprof_buffer_printf(llmprof_buffer *buf, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Make room for `extra` bytes and a NUL behind those that are there. False: the
- * buffer failed, now or before. */
-bool llmprof_buffer_reserve(llmprof_buffer *buf, size_t extra);
-
 /* Empty it and forget a failure; free gives the memory back too. Either leaves
  * a buffer that can be used again. */
 void llmprof_buffer_clear(llmprof_buffer *buf);

@@ -133,9 +133,24 @@ static bool write_word(writer *w, const char *word) {
 static bool write_value(writer *w, const llmprof_value *value,
                         const llmprof_path *path, size_t depth);
 
+static bool begin_members(writer *w, bool map) {
+  yaml_event_t event;
+  int begun =
+      map ? yaml_mapping_start_event_initialize(
+                &event, NULL, NULL, 1,
+                w->flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE)
+          : yaml_sequence_start_event_initialize(
+                &event, NULL, NULL, 1,
+                w->flow ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
+  return emit(w, begun, &event);
+}
+
+/* A list or a map. */
 static bool write_members(writer *w, const llmprof_value *value,
                           const llmprof_path *up, size_t depth) {
+  yaml_event_t event;
   bool map = llmprof_value_type(value) == LLMPROF_MAP;
+  if (!begin_members(w, map)) return false;
   for (size_t i = 0; i < llmprof_value_count(value); i++) {
     llmprof_path path = {.up = up, .index = i + 1};
     if (map) {
@@ -144,27 +159,10 @@ static bool write_members(writer *w, const llmprof_value *value,
     }
     if (!write_value(w, llmprof_value_at(value, i), &path, depth)) return false;
   }
-  return true;
-}
-
-static bool write_list(writer *w, const llmprof_value *value,
-                       const llmprof_path *path, size_t depth) {
-  yaml_event_t event;
-  int begun = yaml_sequence_start_event_initialize(
-      &event, NULL, NULL, 1,
-      w->flow ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
-  return emit(w, begun, &event) && write_members(w, value, path, depth + 1) &&
-         emit(w, yaml_sequence_end_event_initialize(&event), &event);
-}
-
-static bool write_map(writer *w, const llmprof_value *value,
-                      const llmprof_path *path, size_t depth) {
-  yaml_event_t event;
-  int begun = yaml_mapping_start_event_initialize(
-      &event, NULL, NULL, 1,
-      w->flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
-  return emit(w, begun, &event) && write_members(w, value, path, depth + 1) &&
-         emit(w, yaml_mapping_end_event_initialize(&event), &event);
+  return emit(w,
+              map ? yaml_mapping_end_event_initialize(&event)
+                  : yaml_sequence_end_event_initialize(&event),
+              &event);
 }
 
 /* A value below `depth` lists and maps. */
@@ -190,7 +188,7 @@ static bool write_value(writer *w, const llmprof_value *value,
   }
   if (depth == LLMPROF_MAX_DEPTH && llmprof_value_count(value))
     return llmprof_path_fail(w->err, LLMPROF_LIMIT, "nested too deep", path);
-  return (type == LLMPROF_LIST ? write_list : write_map)(w, value, path, depth);
+  return write_members(w, value, path, depth + 1);
 }
 
 /* ---- documents ---- */

@@ -191,8 +191,7 @@ static bool read_columns(llmprof_frame *frame,
   for (int c = 0; c < COLUMNS; c++) {
     in[c] = llmprof_alloc(rows, sizeof **in);
     if (!in[c]) return llmprof_fail_nomem(err);
-    for (size_t row = 0; row < rows; row++)
-      in[c][row] = llmprof_cell(loaded[c], row);
+    if (!timeline_cells(frame, loaded[c], in[c], err)) return false;
   }
   return true;
 }

@@ -301,36 +301,50 @@ bool llmprof_change_merge(llmprof_change *c, size_t part, llmprof_frame *frame,
 
 /* ---- calls and gaps inside ranges ---- */
 
-/* Points of a thread inside one of some ranges. */
+/* One range after the other, with the points of its thread in it. */
 typedef struct inside {
+  const llmprof_replay *replay;
   const llmprof_column *start, *end, *pid, *tid;
-  size_t rows;
+  size_t part, row, rows; /* row: the next */
+  uint32_t first, last;   /* points: not the last */
 } inside;
 
-static bool inside_open(inside *in, llmprof_frame *ranges, llmprof_error *err) {
+static bool inside_open(inside *in, llmprof_change *c, size_t part,
+                        llmprof_frame *ranges, llmprof_error *err) {
   static const char *const names[] = {"start", "end", "pid", "tid"};
-  const llmprof_column *c[4];
-  if (!replay_columns(ranges, names, 4, 4, c, err)) return false;
-  *in = (inside){c[0], c[1], c[2], c[3], llmprof_frame_rows(ranges)};
+  const llmprof_column *of[4];
+  if (!need_points(c, err) || !replay_columns(ranges, names, 4, 4, of, err))
+    return false;
+  *in = (inside){.replay = c->replay,
+                 .start = of[0],
+                 .end = of[1],
+                 .pid = of[2],
+                 .tid = of[3],
+                 .part = part,
+                 .rows = llmprof_frame_rows(ranges)};
   return true;
 }
 
-/* The points [*first, *last) of a row's thread whose start lies in the row. */
-static bool inside_points(const llmprof_replay *r, const inside *in,
-                          size_t part, size_t row, uint32_t *first,
-                          uint32_t *last) {
+static bool find_points(inside *in, size_t row) {
   int64_t start = llmprof_cell(in->start, row),
           end = llmprof_cell(in->end, row);
   if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return false;
-  for (size_t i = 0; i < r->thread_count; i++) {
-    const replay_thread *t = r->threads + i;
-    if (t->part != part || t->pid != llmprof_cell(in->pid, row) ||
+  for (size_t i = 0; i < in->replay->thread_count; i++) {
+    const replay_thread *t = in->replay->threads + i;
+    if (t->part != in->part || t->pid != llmprof_cell(in->pid, row) ||
         t->tid != llmprof_cell(in->tid, row))
       continue;
-    *first = replay_point_from(r, t, start);
-    *last = replay_point_from(r, t, end);
+    in->first = replay_point_from(in->replay, t, start);
+    in->last = replay_point_from(in->replay, t, end);
     return true;
   }
+  return false;
+}
+
+/* To the next range of a thread that is known. */
+static bool inside_next(inside *in) {
+  while (in->row < in->rows)
+    if (find_points(in, in->row++)) return true;
   return false;
 }
 
@@ -347,19 +361,16 @@ static void set_time(float *time, double ns) {
 
 bool llmprof_change_cpu(llmprof_change *c, size_t part, llmprof_frame *ranges,
                         double gap, double call, llmprof_error *err) {
-  const llmprof_replay *r = c->replay;
   inside in;
-  if (!need_points(c, err)) return false;
   if (!ranges) {
-    for (uint32_t i = 0; i < r->point_count; i++) scale_point(c, i, gap, call);
+    if (!need_points(c, err)) return false;
+    for (uint32_t i = 0; i < c->replay->point_count; i++)
+      scale_point(c, i, gap, call);
     return true;
   }
-  if (!inside_open(&in, ranges, err)) return false;
-  for (size_t row = 0; row < in.rows; row++) {
-    uint32_t first, last;
-    if (!inside_points(r, &in, part, row, &first, &last)) continue;
-    for (uint32_t i = first; i < last; i++) scale_point(c, i, gap, call);
-  }
+  if (!inside_open(&in, c, part, ranges, err)) return false;
+  while (inside_next(&in))
+    for (uint32_t i = in.first; i < in.last; i++) scale_point(c, i, gap, call);
   return true;
 }
 
@@ -373,13 +384,12 @@ bool llmprof_change_no_waits(llmprof_change *c, size_t part,
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
-  if (!need_points(c, err) || !inside_open(&in, ranges, err)) return false;
-  for (size_t row = 0; row < in.rows; row++) {
-    uint32_t first, last, end = REPLAY_NONE;
-    if (!inside_points(r, &in, part, row, &first, &last)) continue;
-    for (uint32_t i = first; which != LLMPROF_ALL && i < last; i++)
+  if (!inside_open(&in, c, part, ranges, err)) return false;
+  while (inside_next(&in)) {
+    uint32_t end = REPLAY_NONE;
+    for (uint32_t i = in.first; which != LLMPROF_ALL && i < in.last; i++)
       if (does_wait(r->points + i)) end = i;
-    for (uint32_t i = first; i < last; i++) {
+    for (uint32_t i = in.first; i < in.last; i++) {
       if (!does_wait(r->points + i) ||
           (which != LLMPROF_ALL && (i == end) != (which == LLMPROF_LAST)))
         continue;
@@ -439,23 +449,21 @@ bool llmprof_change_even(llmprof_change *c, size_t part, llmprof_frame *ranges,
                          size_t *count, llmprof_error *err) {
   const llmprof_replay *r = c->replay;
   inside in;
-  uint32_t first, last;
   replay_samples times = {0};
-  bool ok = need_points(c, err) && inside_open(&in, ranges, err);
+  bool ok = inside_open(&in, c, part, ranges, err);
   *count = 0;
   if (!ok) return false;
-  for (size_t row = 0; ok && row < in.rows; row++) {
-    if (!inside_points(r, &in, part, row, &first, &last)) continue;
-    given_time takes = given_in(r, first, last);
+  while (ok && inside_next(&in)) {
+    given_time takes = given_in(r, in.first, in.last);
     ok = replay_sample_add(&times, 0, (int64_t)takes.cpu) &&
          replay_sample_add(&times, 1, (int64_t)takes.gpu);
   }
   replay_samples_sort(&times);
   given_time usual = {(double)replay_quantile(&times, 0, .5, 0),
                       (double)replay_quantile(&times, 1, .5, 0)};
-  for (size_t row = 0; ok && row < in.rows; row++)
-    if (inside_points(r, &in, part, row, &first, &last))
-      *count += make_even(c, first, last, usual);
+  in.row = 0;
+  while (ok && inside_next(&in))
+    *count += make_even(c, in.first, in.last, usual);
   replay_samples_free(&times);
   return ok || llmprof_fail_nomem(err);
 }
@@ -508,15 +516,14 @@ bool llmprof_change_graph(llmprof_change *c, size_t part, llmprof_frame *ranges,
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
-  if (!need_points(c, err) || !inside_open(&in, ranges, err)) return false;
-  if (!need_lags(c, err)) return false;
+  if (!inside_open(&in, c, part, ranges, err) || !need_lags(c, err))
+    return false;
   uint32_t *seen =
       llmprof_zalloc(llmprof_strings_count(r->names), sizeof *seen);
   bool ok = seen != NULL;
-  for (size_t row = 0; ok && row < in.rows; row++) {
-    uint32_t first, last, from, to = 0;
-    if (inside_points(r, &in, part, row, &first, &last) &&
-        find_repeated(r, first, last, cost->least, seen, &from, &to))
+  while (ok && inside_next(&in)) {
+    uint32_t from, to = 0;
+    if (find_repeated(r, in.first, in.last, cost->least, seen, &from, &to))
       *count += replace_by_graph(c, from, to, cost);
   }
   llmprof_free(seen);
@@ -549,11 +556,9 @@ bool llmprof_change_untraced(llmprof_change *c, size_t part,
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
-  if (!need_points(c, err) || !inside_open(&in, ranges, err)) return false;
-  for (size_t row = 0; row < in.rows; row++) {
-    uint32_t first, last;
-    if (!inside_points(r, &in, part, row, &first, &last)) continue;
-    for (uint32_t i = first; i < last; i++) {
+  if (!inside_open(&in, c, part, ranges, err)) return false;
+  while (inside_next(&in)) {
+    for (uint32_t i = in.first; i < in.last; i++) {
       if (replay_launches(r->points + i) < 2) continue;
       if (!need_lags(c, err)) return false;
       *count += untrace(c, i, launch, between);

@@ -10,7 +10,7 @@
 #include "spool/spool_sections.h"
 #include "text/demangle.h"
 #include "text/metric_unit.h"
-#include "text/text.h"
+#include "trace/trace_events.h"
 
 enum {
   MOST_METRICS = 256
@@ -29,17 +29,9 @@ struct llmprof_spool {
 
 /* ---- opening ---- */
 
-static bool keep_text(void *user, const char *bytes, size_t size,
+static bool keep_text(void *pool, const char *bytes, size_t size,
                       uint32_t *string) {
-  llmprof_strings *pool = user;
-  if (llmprof_text_is_sound(bytes, size))
-    return llmprof_strings_add(pool, bytes, size, string);
-  llmprof_buffer sound = {0};
-  llmprof_text_repair(&sound, bytes, size);
-  bool ok = !sound.failed &&
-            llmprof_strings_add(pool, sound.bytes, sound.size, string);
-  llmprof_buffer_free(&sound);
-  return ok;
+  return llmprof_strings_add_sound(pool, bytes, size, string);
 }
 
 /* Metrics of one name are one column, whichever process measured them. */

@@ -106,7 +106,9 @@ static bool scale_integer(uint64_t number, int power, uint64_t *scaled) {
   return power < 0 || number <= UINT64_MAX / by;
 }
 
-bool llmprof_scale_easily(double value, int power, uint64_t *number) {
+/* The nearest integer to value * 10^power, halves away from zero; false where
+ * that cannot be told from the product and what was lost in it. */
+static bool scale_easily(double value, int power, uint64_t *number) {
   static const double powers[EASY_PLACES + 1] = {
       1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -143,7 +145,7 @@ static bool reaches(double value, const llmprof_unit *unit, int places,
                     int limit) {
   uint64_t number;
   value = ldexp(fabs(value), -unit->power2);
-  if (llmprof_scale_easily(value, places - unit->power10, &number))
+  if (scale_easily(value, places - unit->power10, &number))
     return (double)number >= limit * pow(10, places);
   return value >= limit * pow(10, unit->power10);
 }
@@ -210,7 +212,7 @@ bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
   int places = places_of(unit, format->digits);
   uint64_t number;
   double scaled = ldexp(value, -unit->power2);
-  if (llmprof_scale_easily(scaled, places - unit->power10, &number))
+  if (scale_easily(scaled, places - unit->power10, &number))
     return append_fixed(out, value < 0, number, unit, places, format);
   char text[LONGEST];
   if (unit->power10) scaled /= pow(10, unit->power10);

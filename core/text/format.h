@@ -70,10 +70,6 @@ bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
 bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
                             int64_t value, const llmprof_format *format);
 
-/* The nearest integer to value * 10^power, halves away from zero; false where
- * that cannot be told from the product and what was lost in it. */
-bool llmprof_scale_easily(double value, int power, uint64_t *number);
-
 /* Append number / 10^places with `places` digits behind the point, up to
  * LLMPROF_MAX_DIGITS. */
 void llmprof_put_fixed(llmprof_buffer *out, bool negative, uint64_t number,

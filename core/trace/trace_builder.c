@@ -13,11 +13,8 @@
 
 /* ---- what a trace is about ---- */
 
-bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
-                          size_t size, uint32_t *string) {
-  llmprof_strings *pool = builder->trace->strings;
-  *string = LLMPROF_NO_STRING;
-  if (!bytes) return true;
+bool llmprof_strings_add_sound(llmprof_strings *pool, const char *bytes,
+                               size_t size, uint32_t *string) {
   if (llmprof_text_is_sound(bytes, size))
     return llmprof_strings_add(pool, bytes, size, string);
   llmprof_buffer sound = {0};
@@ -26,6 +23,13 @@ bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
             llmprof_strings_add(pool, sound.bytes, sound.size, string);
   llmprof_buffer_free(&sound);
   return ok;
+}
+
+bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
+                          size_t size, uint32_t *string) {
+  *string = LLMPROF_NO_STRING;
+  return !bytes || llmprof_strings_add_sound(builder->trace->strings, bytes,
+                                             size, string);
 }
 
 static bool set_version(char **version, const char *text) {

@@ -212,6 +212,10 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
 const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
                                                      llmprof_error *err);
 
+/* A text as the strings of traces are: sound. False when out of memory. */
+bool llmprof_strings_add_sound(llmprof_strings *pool, const char *bytes,
+                               size_t size, uint32_t *string);
+
 /* Add a diagnostic, as printf would print it; false when out of memory. */
 bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
                          const char *form, ...)

@@ -27,21 +27,8 @@ enum {
 /* What is read of a program. */
 typedef struct program {
   xplane_trace *t;
-  int64_t id;
+  int64_t id; /* or LLMPROF_ABSENT */
 } program;
-
-typedef bool (*taker)(program *p, protobuf_message bytes);
-
-/* Give each field of that number to `take`. What is damaged ends there: lines
- * are no reason to refuse a profile. */
-static bool each(program *p, protobuf_message message, uint32_t number,
-                 taker take) {
-  protobuf_field field;
-  while (protobuf_next(&message, &field) == 1)
-    if (protobuf_is_bytes(&field, number) && !take(p, field.bytes))
-      return false;
-  return true;
-}
 
 /* "jit(step)/jit(main)/layer_0/mlp/dot_general" is in scope "layer_0.mlp":
  * without calls, and without the primitive. */
@@ -91,7 +78,7 @@ static bool read_metadata(const program *p, protobuf_message metadata,
   return ok;
 }
 
-static bool take_instruction(program *p, protobuf_message instruction) {
+static bool take_instruction(const program *p, protobuf_message instruction) {
   protobuf_field field;
   protobuf_message name = {0}, metadata = {0};
   xplane_source source = {.program = p->id};
@@ -100,7 +87,7 @@ static bool take_instruction(program *p, protobuf_message instruction) {
     if (protobuf_is_bytes(&field, INSTRUCTION_NAME)) name = field.bytes;
     if (protobuf_is_bytes(&field, INSTRUCTION_METADATA)) metadata = field.bytes;
   }
-  if (!name.at || !metadata.at) return true;
+  if (!name.at || !metadata.at || p->id == LLMPROF_ABSENT) return true;
   if (!read_metadata(p, metadata, &source.frame)) return false;
   if (source.frame.file == LLMPROF_NO_STRING) return true;
   if (!text_of(p, name, &string)) return false;
@@ -108,39 +95,39 @@ static bool take_instruction(program *p, protobuf_message instruction) {
   return llmprof_intern_put(&p->t->sources, &source) != NULL;
 }
 
-static bool take_computation(program *p, protobuf_message computation) {
-  return each(p, computation, COMPUTATION_INSTRUCTION, take_instruction);
-}
-
-static bool take_module(program *p, protobuf_message module) {
-  protobuf_message all = module;
+static int64_t id_of(protobuf_message module) {
   protobuf_field field;
-  p->id = LLMPROF_ABSENT;
+  int64_t id = LLMPROF_ABSENT;
   while (protobuf_next(&module, &field) == 1)
-    if (protobuf_is_int(&field, MODULE_ID)) p->id = (int64_t)field.value;
-  return p->id == LLMPROF_ABSENT ||
-         each(p, all, MODULE_COMPUTATION, take_computation);
+    if (protobuf_is_int(&field, MODULE_ID)) id = (int64_t)field.value;
+  return id;
 }
 
-static bool take_proto(program *p, protobuf_message proto) {
-  return each(p, proto, PROTO_MODULE, take_module);
-}
-
-static bool take_stat(program *p, protobuf_message stat) {
-  return each(p, stat, STAT_BYTES, take_proto);
-}
-
-static bool take_event(program *p, protobuf_message event) {
-  return each(p, event, EVENT_STAT, take_stat);
-}
-
-static bool take_entry(program *p, protobuf_message entry) {
-  return each(p, entry, ENTRY_VALUE, take_event);
+/* From the plane to its instructions, message by message. What is damaged ends
+ * there: lines are no reason to refuse a profile. */
+static bool descend(program *p, protobuf_message message, size_t depth) {
+  static const uint32_t fields[] = {
+      PLANE_EVENT,
+      ENTRY_VALUE,
+      EVENT_STAT,
+      STAT_BYTES,
+      PROTO_MODULE,
+      MODULE_COMPUTATION,
+      COMPUTATION_INSTRUCTION,
+  };
+  protobuf_field field;
+  if (depth == sizeof fields / sizeof *fields)
+    return take_instruction(p, message);
+  if (fields[depth] == MODULE_COMPUTATION) p->id = id_of(message);
+  while (protobuf_next(&message, &field) == 1)
+    if (protobuf_is_bytes(&field, fields[depth]) &&
+        !descend(p, field.bytes, depth + 1))
+      return false;
+  return true;
 }
 
 bool xplane_read_sources(xplane_trace *t, protobuf_message plane) {
-  program p = {.t = t};
-  return each(&p, plane, PLANE_EVENT, take_entry);
+  return descend(&(program){.t = t}, plane, 0);
 }
 
 /* ---- stacks ---- */
