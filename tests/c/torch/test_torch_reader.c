@@ -271,9 +271,9 @@ TEST(old_traces) {
   const llmprof_attribution *of = llmprof_trace_attribution(trace, &err);
   assert_true(ranges && of);
   assert_int_equal(ranges->count, 2);
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 0)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 0)),
                       "ProfilerStep");
-  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 1)),
+  assert_string_equal(test_string_of(trace, llmprof_id_at(ranges->tag, 1)),
                       "PyTorch:aten::mm");
   assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 0)), 1);
   llmprof_trace_close(trace);
