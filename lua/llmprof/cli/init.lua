@@ -129,16 +129,15 @@ end
 
 local function report(err)
   if err.detail then out.warn((tostring(err.detail):gsub("\n*$", "\n"))) end
-  out.complain(err.message)
   if err.bug then
+    out.complain(err.message)
     out.warn "this is a bug in llmprof; the lines above say where\n"
     return
   end
-  local hint = err.hint or next_step(err)
-  if hint then out.warn("  ", hint, "\n") end
-  for _, other in ipairs(err.more or {}) do
-    out.complain(other.message)
-    if other.hint then out.warn("  ", other.hint, "\n") end
+  local first = { message = err.message, hint = err.hint or next_step(err) }
+  for _, one in ipairs(lists.joined({ first }, err.more or {})) do
+    out.complain(one.message)
+    if one.hint then out.warn("  ", one.hint, "\n") end
   end
 end
 

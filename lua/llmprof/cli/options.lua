@@ -22,12 +22,9 @@ local function bad(message, hint) errors.raise("usage", message, { hint = hint }
 
 -- The option that a word names, nil when it is none.
 function options.named(spec, word)
-  for _, option in ipairs(spec) do
-    if word == "--" .. option[1] or option.short and word == "-" .. option.short then
-      return option
-    end
-  end
-  return nil
+  return lists.filtered(spec, function(option)
+    return word == "--" .. option[1] or option.short and word == "-" .. option.short
+  end)[1]
 end
 
 
@@ -52,10 +49,11 @@ local function convert(option, name, text)
       or bad(("%s: '%s' is not a whole number"):format(name, text))
   elseif option.type == "list" then
     local list = {}
-    for item in text:gmatch "[^,]+" do list[#list + 1] = item end
-    if #list == 0 then bad(name .. ": an empty list") end
-    for _, item in ipairs(list) do check_choice(option, name, item) end
-    return list
+    for item in text:gmatch "[^,]+" do
+      check_choice(option, name, item)
+      list[#list + 1] = item
+    end
+    return #list > 0 and list or bad(name .. ": an empty list")
   end
   if text == "" then bad(name .. ": an empty value") end
   check_choice(option, name, text)

@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
@@ -110,9 +111,8 @@ local function count_of(trace, name) return text.count(#errors.check(trace:frame
 -- Write and tell what was recorded: the exit status with --strict.
 local function keep(target, write, folder, refused)
   local said, all = refused:said(folder.path), folder.path .. "/all"
-  for _, line in ipairs(said) do out.complain(line) end
   local count, generated = collector.gather(folder.path, all)
-  for _, line in ipairs(generated) do out.complain(line) end
+  for _, line in ipairs(lists.joined(said, generated)) do out.complain(line) end
   if count == 0 then
     out.complain("nothing was recorded"
       .. (#said == 0 and ": no process loaded the collector" or ""))

@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local limits = lazy "llmprof.compare.limits"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local whatif = lazy "llmprof.whatif"
 local report = lazy "llmprof.compare.report"
@@ -78,8 +79,7 @@ end
 
 
 local function print_json(list)
-  local objects = json.list {}
-  for i, made in ipairs(list) do objects[i] = report.object(made) end
+  local objects = json.list(lists.map(list, report.object))
   local document = json.ordered({ schema_version = 1, comparisons = objects },
     { "schema_version", "comparisons" })
   out.write(errors.check(json.encode(document, { pretty = true })), "\n")
@@ -146,11 +146,8 @@ end
 
 -- Events without a time are left out of what is compared.
 local function warn_of_times(one)
-  for _, check in ipairs((one.results.integrity or {}).checks or {}) do
-    if check.name == "times" and check.verdict ~= "ok" then
-      out.warn(("%s: %s\n"):format(one.name, check.text))
-    end
-  end
+  local check = lists.find((one.results.integrity or {}).checks or {}, "name", "times")
+  if check then out.warn(("%s: %s\n"):format(one.name, check.text)) end
 end
 
 

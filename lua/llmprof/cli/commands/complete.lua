@@ -144,17 +144,6 @@ local function add_baselines(add)
 end
 
 
-local function add_baseline_words(add, typed, before)
-  if #before == 0 then
-    for _, action in ipairs { "list", "remove", "save", "use" } do add(action) end
-  elseif before[1] == "save" then
-    if #before == 1 then add_runs(add, typed) end
-  else
-    add_baselines(add)
-  end
-end
-
-
 -- Words of a command; before: those already there.
 local kinds = {
   recipe = function(add, typed, before)
@@ -172,7 +161,15 @@ local kinds = {
     add_runs(add, typed)
     add_baselines(add)
   end,
-  baseline = add_baseline_words,
+  baseline = function(add, typed, before)
+    if #before == 0 then
+      for _, action in ipairs { "list", "remove", "save", "use" } do add(action) end
+    elseif before[1] ~= "save" then
+      add_baselines(add)
+    elseif #before == 1 then
+      add_runs(add, typed)
+    end
+  end,
   trace = add_traces,
   script = function(add, typed) add_files(add, typed, ".lua") end,
   topic = function(add)

@@ -106,21 +106,13 @@ end
 
 
 local function commands_with(word)
-  local list = {}
-  for _, name in ipairs(commands.names()) do
-    local summary = commands.summary(name)
-    if summary then
-      local found = commands.load(name)
-      local option = option_with(word, found)
-      local said = found.details or ""
-      if holds(word, name, summary) or not option and holds(word, said) then
-        list[#list + 1] = { name, summary }
-      elseif option then
-        list[#list + 1] = { name, option }
-      end
-    end
-  end
-  return list
+  return lists.map(lists.filtered(commands.names(), commands.summary), function(name)
+    local summary, found = commands.summary(name), commands.load(name)
+    if holds(word, name, summary) then return { name, summary } end
+    local option = option_with(word, found)
+    return option and { name, option } or holds(word, found.details or "") and { name, summary }
+      or nil
+  end)
 end
 
 
@@ -149,9 +141,9 @@ local function columns_with(word)
   local list, seen = {}, {}
   for _, part in ipairs(require("llmprof.report.meanings").parts()) do
     for _, row in ipairs(part) do
-      if holds(word, row[1], row[3], row[4]) and not seen[row[1] .. row[3]] then
-        seen[row[1] .. row[3]] = true
-        list[#list + 1] = { row[1], ("%s (%s)"):format(row[3], part.title) }
+      if holds(word, row[1], row[3], row[4]) then
+        lists.entry(list, seen, row[1] .. row[3],
+          { row[1], ("%s (%s)"):format(row[3], part.title) })
       end
     end
   end
@@ -220,18 +212,11 @@ function command.run(given, words)
     return 0
   end
   local page, known = reference.page(name), commands.has(name)
-  if not page and (given.markdown or not known) then
-    local found = not given.markdown and search(name)
-    if not found then unknown(name) end
-    out.write(found)
+  if given.markdown or not page and not known then
+    out.write(given.markdown and page or not given.markdown and search(name) or unknown(name))
     return 0
   end
-  if given.markdown then
-    out.write(page)
-    return 0
-  end
-  if known then out.write(commands.help_of(commands.load(name), {})) end
-  if known and page then out.write "\n" end
+  if known then out.write(commands.help_of(commands.load(name), {}), page and "\n" or "") end
   if page then
     local screen = out.terminal(io.stdout, 1)
     out.write(out.trusted(plain.render(page, function(line)

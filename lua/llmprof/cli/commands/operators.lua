@@ -49,17 +49,16 @@ end
 -- What the table does not show, on standard error.
 local function remark(found)
   if found.doubtful_events then
-    out.warn(("llmprof: GPU operations that end after the next two on their stream: %s; "
-      .. "doubt their durations\n"):format(text.count(found.doubtful_events)))
+    out.complain(("GPU operations that end after the next two on their stream: %s; doubt their "
+      .. "durations"):format(text.count(found.doubtful_events)))
   end
   if found.left_out_events then
-    out.warn(("llmprof: events without a start or a duration, left out: %s\n")
-      :format(text.count(found.left_out_events)))
+    out.complain(("events without a start or a duration, left out: %s"):format(
+      text.count(found.left_out_events)))
   end
   local rest = found.unattributed_device_ns
   if rest and rest > 0 then
-    out.warn(("llmprof: no operator launched %s of the device time\n")
-      :format(text.duration(rest)))
+    out.complain(("no operator launched %s of the device time"):format(text.duration(rest)))
   end
 end
 

@@ -108,8 +108,8 @@ end
 -- Print text that ends in a newline; the editor reads the keys.
 function terminal.print(answer, editor)
   local height, lines = sys.lines(), {}
-  for line in (height and answer or ""):gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
-  if #lines < (height or 0) or #lines == 0 then
+  for line in answer:gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
+  if not height or #lines < height then
     out.write(answer)
     out.flush()
     return
