@@ -53,8 +53,6 @@ local function remove(path, lock)
 end
 
 
--- ---- folders ----
-
 -- A new folder in `parent`, with its path below that; it is removed when the
 -- variable that holds it is closed.
 function private.folder(parent)
@@ -93,8 +91,6 @@ function Folder:__close()
   end
 end
 
-
--- ---- processes ----
 
 -- Note a workload that is to be started: { mark } for llmprof.spawn. It has ended when the
 -- variable that holds this is closed.

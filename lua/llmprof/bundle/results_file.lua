@@ -9,8 +9,6 @@ local layout = require "llmprof.bundle.layout"
 local results_file = {}
 
 
--- ---- what points at something ----
-
 -- Lists whose items are ids of kernels, their places in results.kernels, or have one in `field`; or
 -- of which each has a list of such in `kernels`.
 local KERNELS = { { "headroom", field = "kernel" }, { "roofline.kernels", field = "kernel" },
@@ -96,8 +94,6 @@ function results_file.write(run, results)
   run:write_document(layout.results, "results", results)
 end
 
-
--- ---- reading ----
 
 -- The results of a file; nil, a message with the path and the first offence, and a code.
 function results_file.read(path)

@@ -33,11 +33,6 @@ function argument.only(words, what, example)
 end
 
 
--- ---- a trace ----
-
--- The argument of commands that take a trace: a file, the timeline of a run, or the one
--- trace of a folder.
-
 -- The file that a word names: itself where it is a path, the export of a report of nsys, the
 -- timeline of a run (its id, "latest", its folder; runs lie in `root`), the one trace of
 -- another folder.
@@ -93,11 +88,6 @@ function argument.warn(trace, brief)
   return is_whole
 end
 
-
--- ---- a run ----
-
--- The argument of commands that take a run: its id, "latest" or its folder; or traces, files
--- and folders of them, whose report is made for it unless it is kept.
 
 local function is_run(dir) return fs.stat(dir .. "/" .. layout.manifest) ~= nil end
 

@@ -143,8 +143,6 @@ end
 
 -- ---- lines ----
 
--- Lines of standard input, which can be looked at without waiting for the rest of one.
-
 -- Bytes of a line, lines that wait while a request is answered, and bytes of one read.
 server.MOST = 1 << 20
 local WAITING = 64

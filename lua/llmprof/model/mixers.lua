@@ -50,8 +50,6 @@ function mixers.check(d, where)
 end
 
 
--- ---- weights ----
-
 local function delta_widths(d)
   local key = d.linear_num_key_heads * d.linear_key_head_dim
   return key, d.linear_num_value_heads * d.linear_value_head_dim
@@ -101,8 +99,6 @@ function mixers.add(list, d)
   add_mamba2(list, d, d.mixers.mamba2)
 end
 
-
--- ---- passes ----
 
 -- Numbers of the state of all layers, per sequence: the recurrence's, and the
 -- last inputs of the convolution.

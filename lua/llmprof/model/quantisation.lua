@@ -9,8 +9,6 @@ local sorted_keys = require("llmprof.tables.keys").sorted
 local quantisation = {}
 
 
--- ---- quantisation ----
-
 -- Methods whose weights are integers of this many `bits`.
 local INTEGER_METHODS = { gptq = true, awq = true, auto_gptq = true, ["auto-round"] = true }
 
@@ -97,8 +95,6 @@ local function formats_of(config, where)
 end
 
 
--- ---- what is left as it is ----
-
 local function ignored_names(config)
   local inner = type(config.quantization) == "table" and config.quantization or config
   local list = inner.modules_to_not_convert or inner.ignore or inner.exclude_modules
@@ -141,10 +137,6 @@ function quantisation.formats(config, plain, layers, where)
   return made
 end
 
-
--- ---- types of numbers ----
-
--- Number formats of weights, caches and products, and what an element takes.
 
 -- Bytes per element. Scales of quantised formats are not in it (with groups of
 -- 128 they add 1 % to int8 and 3 % to int4), except where the format itself has

@@ -180,8 +180,6 @@ function members.find_labels(trace, marks)
 end
 
 
--- What the others wait for them looks like transfer.
-
 -- A transfer FAR times as long as others of its kind is waiting: on the same links the same
 -- bytes take about as long. What NCCL says of its bytes bounds it, too: OVER times the time that
 -- the link needs for them, and SETUP_NS.

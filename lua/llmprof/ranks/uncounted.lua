@@ -17,8 +17,6 @@ local OUTLIER = 1.5
 local FIRST, LAST = -(1 << 52), 1 << 52
 
 
--- ---- which ----
-
 -- The repeats of each phase on a rank, in order: by phase a list of { from, to, count, ns (of
 -- its steps) }. A repeat is all steps of a phase since the last one of another.
 local function repeats_of(steps, world)
@@ -75,8 +73,6 @@ local function told_of(parts, told)
 end
 
 
--- ---- when ----
-
 -- A time of a file on the common clock.
 local function on(clock, time)
   return time - clock.offset - math.floor(clock.drift * (time - clock.at) + 0.5)
@@ -110,8 +106,6 @@ function uncounted.windows(parts, clocks, told)
   return #list > 0 and lists.sort(list, "phase", "from") or nil
 end
 
-
--- ---- rows ----
 
 -- Windows as a frame, and the numbers of their phases.
 local function frame_of(windows)

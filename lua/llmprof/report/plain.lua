@@ -9,8 +9,6 @@ local plain = {}
 local WIDTH, INDENT = 80, "    "
 
 
--- ---- within a line ----
-
 -- f over the parts of a line outside of `code`, whose marks go.
 local function outside_code(line, f)
   local out = {}
@@ -42,8 +40,6 @@ local function fill(words, first, rest)
   return lines
 end
 
-
--- ---- tables ----
 
 -- The cells of a row. A bar that is escaped or in code is no border.
 local function cells_of(line)
@@ -89,8 +85,6 @@ local function render_table(rows)
   return is_wide and wide_table(rows) or lines
 end
 
-
--- ---- a page ----
 
 local Page = {}
 Page.__index = Page

@@ -49,8 +49,6 @@ function keys.at(tree, path)
 end
 
 
--- ---- tuples ----
-
 local NIL = {} -- stands for nil
 
 local WEAK = { __mode = "v" }
@@ -85,8 +83,6 @@ function keys.tuple(...)
   return at
 end
 
-
--- ---- "did you mean ...?" ----
 
 -- Edits to turn one string into the other, a swap of neighbours counting one;
 -- gives up above `limit`.

@@ -33,8 +33,6 @@ local function print_error(err)
 end
 
 
--- ---- at a terminal ----
-
 -- A chunk, read line by line until it is whole: chunk, or nil and why not.
 -- Nothing at all at the end of input, or of who wants to leave.
 local function read_chunk(editor, environment)
@@ -99,8 +97,6 @@ local function interact(paths)
   return 0
 end
 
-
--- ---- unattended ----
 
 -- Say what the traces lack that an answer is from.
 local function warn(globals)

@@ -34,8 +34,6 @@ nsys=light chooses a preset; lists are written [a,b].]],
 }
 
 
--- ---- help for a recipe ----
-
 local function shown_default(declaration)
   local value = declaration[2]
   if value == nil or value == "" then return "" end
@@ -68,8 +66,6 @@ function command.help(words)
   return table.concat(text)
 end
 
-
--- ---- running ----
 
 -- The recipe and settings for stand-ins, and what holds them. The name marks everything
 -- that is written.

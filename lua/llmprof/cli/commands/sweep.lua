@@ -31,8 +31,6 @@ that are done already are kept; one that fails does not stop the others.]],
 }
 
 
--- ---- what is going to run ----
-
 -- What one run of a combination is to do, in llmprof.run.start's words.
 local function wanted_of(made, given, settings)
   return { recipe = made, settings = settings, config = given.config,
@@ -69,8 +67,6 @@ local function state_of(entry, folder)
   return artifacts.open(entry.id, folder).manifest.status
 end
 
-
--- ---- running ----
 
 -- The run of a combination in its folder, begun or continued.
 local function run_of(entry, made, given, folder)
@@ -115,8 +111,6 @@ local function run_all(list, made, given, folder)
   return failed
 end
 
-
--- ---- what it found ----
 
 local function finish(list, made, folder, argv)
   local found = sweep.rows(list)

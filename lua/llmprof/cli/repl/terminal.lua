@@ -91,8 +91,6 @@ end
 
 -- ---- long answers ----
 
--- More than fits the terminal, a screen at a time.
-
 local PROMPT = "-- %d more lines: any key, or q --"
 
 
