@@ -186,11 +186,9 @@ end
 
 -- Has one of the steps that it stands on run again?
 local function is_behind(ctx, step)
-  for _, name in ipairs(step.requires or {}) do
-    if ctx.redone[name] then return true end
-  end
-  return lists.any(dataflow.sources(step, ctx.givers), function(giver)
-    return ctx.redone[giver.name]
+  local sources = lists.map(dataflow.sources(step, ctx.givers), "name")
+  return lists.any(lists.joined(step.requires or {}, sources), function(name)
+    return ctx.redone[name]
   end)
 end
 

@@ -105,13 +105,11 @@ end
 
 -- The folders of the reports that are kept.
 function reports.kept()
-  local folder, list = folder_of_cache(), {}
-  for _, name in ipairs(folder and folders.list(folder) or {}) do
-    if fs.stat(folder .. "/" .. name .. "/" .. layout.manifest) then
-      list[#list + 1] = folder .. "/" .. name
-    end
-  end
-  return list
+  local folder = folder_of_cache()
+  return lists.map(folder and folders.list(folder) or {}, function(name)
+    local path = folder .. "/" .. name
+    return fs.stat(path .. "/" .. layout.manifest) and path or nil
+  end)
 end
 
 

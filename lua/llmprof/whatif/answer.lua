@@ -107,8 +107,7 @@ local HELD = { graphs = true, remove = true, grouped = true, fuse = true, batch 
   dtype = true, overlap = true }
 
 local function record_lines(format, made)
-  local plain, all = 0, #made.model.stages
-  for _, stage in ipairs(made.model.stages) do plain = plain + (stage.plain and 1 or 0) end
+  local plain, all = #lists.filtered(made.model.stages, "plain"), #made.model.stages
   local lines = { ("Times are %s the profiler, if the host stays as fast."):format(
     plain == 0 and "under" or plain == all and "without"
       or "under, and where they were timed without") }

@@ -259,14 +259,14 @@ function Model:collectives(part, rank)
   for op, key in pairs(part.collectives) do ops[#ops + 1] = { op = op, pid = key.pid } end
   local processes = lists.sort(lists.map(lists.grouped(ops, "pid"),
     function(own) return own[1].pid end))
-  local before, chosen = 0, {}
+  local before = 0
   for _, other in ipairs(self.parts) do
     if other == part then break end
     before = before + other.processes
   end
-  for _, one in ipairs(ops) do
-    if not rank or one.pid == processes[rank - before + 1] then chosen[#chosen + 1] = one.op end
-  end
+  local chosen = lists.map(ops, function(one)
+    return (not rank or one.pid == processes[rank - before + 1]) and one.op or nil
+  end)
   return frame.new(#chosen, { { name = "op", type = "integer", values = chosen } })
 end
 

@@ -173,24 +173,10 @@ function counter_plan.used_instances(order, repeat_number)
 end
 
 
--- ---- the plan ----
-
-
 -- ---- which launches ----
 
 -- What each kind of name that ncu matches is called in a kernel's record.
 local name_fields = { ["function"] = "short_name", demangled = "name", mangled = "mangled_name" }
-
-
--- The kind of name to filter by. "auto": exact mangled names where the export has
--- them for all, else function names.
-local function name_base(wanted, kernels)
-  if wanted ~= "auto" then return wanted end
-  for _, kernel in ipairs(kernels) do
-    if not kernel.mangled_name then return "function" end
-  end
-  return "mangled"
-end
 
 
 -- A kernel without a mangled name goes by its function's.
@@ -460,7 +446,11 @@ function counter_plan.make(chosen, all, found, cfg, room)
     local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
     return { ranges = ranges, instances = instances, dropped = {}, changes = {} }
   end
-  local base = name_base(cfg.ncu.kernel_name_base, chosen)
+  local base = cfg.ncu.kernel_name_base
+  if base == "auto" then -- exact mangled names where the export has them for all
+    base = lists.any(chosen, function(kernel) return not kernel.mangled_name end) and "function"
+      or "mangled"
+  end
   local best = best_fit(chosen, all, found, cfg, room, base)
   local ranges, instances = filters_in(stages_of(best.kernels), found, cfg, room
     and { all = all, repeats = best.way.runs, shortened = best.shortened })

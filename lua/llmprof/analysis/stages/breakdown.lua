@@ -151,7 +151,7 @@ end
 
 -- Means per instance by category, largest first.
 local function category_rows(kernels, stage, instances)
-  local list, all = kernel_sums(kernels, stage), 0
+  local list = kernel_sums(kernels, stage)
   -- copies and sets: what the kernels leave of the stage's GPU time, unless graphs ran, whose
   -- kernels are not known one by one
   local memory = { category = categories.MEMORY,
@@ -160,7 +160,7 @@ local function category_rows(kernels, stage, instances)
   if lists.sum(instances, "graphs") == 0 and memory.calls > 0 and memory.gpu_time_ns > 0 then
     list[#list + 1] = memory
   end
-  for _, row in ipairs(list) do all = all + row.gpu_time_ns end
+  local all = lists.sum(list, "gpu_time_ns")
   for _, row in ipairs(list) do
     row.share = all > 0 and row.gpu_time_ns / all or nil
     row.gpu_time_ns, row.calls = row.gpu_time_ns / #instances, row.calls / #instances
@@ -232,13 +232,11 @@ end
 -- Of those on streams on which nothing else runs: { ns, alone_ns (while nothing is computed),
 -- calls, blocks (on the median) }; nil without. Sends and receives wait by themselves.
 local function on_own_streams(moved, computing)
-  local streams, own = {}, {}
-  for _, group in ipairs(computing:group { by = { "stream" } }) do streams[group.stream] = true end
-  for _, group in ipairs(moved:group { by = { "stream", "short_name" } }) do
-    if not streams[group.stream] and not group.short_name:find "SendRecv" then
-      own[#own + 1] = group.stream
-    end
-  end
+  local streams = lists.set(lists.map(computing:group { by = { "stream" } }, "stream"))
+  local own = lists.map(moved:group { by = { "stream", "short_name" } }, function(group)
+    return not streams[group.stream] and not group.short_name:find "SendRecv" and group.stream
+      or nil
+  end)
   if #own == 0 then return nil end
   local there = check(moved:where { stream = own })
   local set, blocks = there:union(), there:values "grid_x"

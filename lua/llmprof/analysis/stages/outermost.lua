@@ -383,9 +383,7 @@ function outermost.unmatched(trace, declared)
   local ops, list, names = check(trace:frame "gpu"), {}, {}
   local all = ops:group { total = { "duration" } }[1]
   if not all or all.duration.total == 0 then return list end
-  for _, stage in ipairs(declared) do
-    for _, tag in ipairs(stage.tags or { stage.name }) do names[#names + 1] = tag end
-  end
+  for _, stage in ipairs(declared) do lists.add(names, stage.tags or { stage.name }) end
   check(trace:label(ops, "declared", names))
   ops = check(ops:where { declared = false })
   for i, entry in ipairs(tags_of(trace, declared)) do

@@ -139,11 +139,10 @@ local function marks(state)
   local found, wanted = state.found, {}
   local ranges = check(state.trace:frame "ranges")
   if found.by_engine then
-    for _, instance in ipairs(found.instances) do wanted[#wanted + 1] = instance.range end
-    return check(ranges:where { range = wanted })
+    return check(ranges:where { range = lists.map(found.instances, "range") })
   end
   for _, stage in ipairs(found.declared) do
-    for _, tag in ipairs(stage.tags or { stage.name }) do wanted[#wanted + 1] = tag end
+    lists.add(wanted, stage.tags or { stage.name })
     wanted[#wanted + 1] = stage.step
   end
   return check(ranges:where { tag = wanted })

@@ -115,10 +115,10 @@ local function marks_of(kernels, known, kind, count)
   if not made or made.count < 2 or (count and made.count ~= count) then return nil end
   local wanted = { rank = kind.rank or false, step = alike:values "step" }
   for _, key in ipairs(layers.KEYS) do wanted[key] = made.group[key] or false end
-  local marks, whole = check(kernels:where(wanted)), {}
-  for _, group in ipairs(marks:group { by = { "step_row" } }) do
-    if group.count == made.count then whole[#whole + 1] = group.step_row end
-  end
+  local marks = check(kernels:where(wanted))
+  local whole = lists.map(marks:group { by = { "step_row" } }, function(group)
+    return group.count == made.count and group.step_row or nil
+  end)
   marks = check(check(marks:where { step_row = whole }):alias(made.edge, "from"))
   return rows.extend(marks, {}, { { name = "first",
     type = "integer", get = function() return made.first end } }), made.count

@@ -64,8 +64,7 @@ function transfers.alone(found)
     return rest[key]
   end
   return function(instances)
-    local wall, sum = 0, 0
-    for _, instance in ipairs(instances) do wall = wall + instance.wall end
+    local wall, sum = lists.sum(instances, "wall"), 0
     if ns < LEAST * wall or wall == 0 then return nil end
     for _, instance in ipairs(instances) do
       local from, to = instance.start, instance.stop

@@ -132,12 +132,9 @@ end
 
 -- Names of the stages that have ranges; any where none has.
 local function marked_stages(found)
-  local names = {}
-  for _, stage in ipairs(found.declared) do
-    if not stage.parent and stage_of({ stage = stage.name }, found) ~= "*" then
-      names[#names + 1] = stage.name
-    end
-  end
+  local names = lists.map(found.declared, function(stage)
+    return not stage.parent and stage_of({ stage = stage.name }, found) ~= "*" and stage.name or nil
+  end)
   return #names > 0 and names or { "*" }
 end
 

@@ -33,15 +33,13 @@ local GRACE = 20
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  local include, stages, ranges = ctx.cfg.ncu.nvtx_include, ctx.recipe.stages, {}
+  local include, stages = ctx.cfg.ncu.nvtx_include, ctx.recipe.stages
   local focus = counter_plan.focus(include, { declared = stages, instances = {} })
   if include and not focus then return include end
-  for _, stage in ipairs(stages) do
-    if not stage.parent and (not focus or focus[stage.name]) then
-      ranges[#ranges + 1] = range_name.ncu_filter(stage.name)
-    end
-  end
-  return ranges
+  return lists.map(stages, function(stage)
+    return not stage.parent and (not focus or focus[stage.name])
+      and range_name.ncu_filter(stage.name) or nil
+  end)
 end
 
 

@@ -7,6 +7,7 @@ local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.stages.breakdown"
+local lists = require "llmprof.tables.lists"
 local measured = require "llmprof.analysis.counters.measured"
 local ncu = require "llmprof.nvidia.ncu"
 local counter_plan = require "llmprof.analysis.counters.plan"
@@ -45,11 +46,10 @@ end
 -- The GPUs of the timeline, or else of the machine that the capture is of.
 local function devices(ctx)
   if ctx.state.trace then return ctx.state.trace:devices() end
-  local list, machine = {}, ctx.state.environment and ctx.state.environment.captured_on
-  for i, gpu in ipairs(machine and machine.gpus or {}) do
-    list[i] = { id = gpu.index, name = gpu.name }
-  end
-  return list
+  local machine = ctx.state.environment and ctx.state.environment.captured_on
+  return lists.map(machine and machine.gpus or {}, function(gpu)
+    return { id = gpu.index, name = gpu.name }
+  end)
 end
 
 

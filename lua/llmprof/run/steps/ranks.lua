@@ -4,6 +4,7 @@ local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.serving.ranks"
@@ -42,11 +43,9 @@ end
 
 -- Where the parts are that a record was made of; empty for one file.
 local function part_files(ctx, record)
-  local list = {}
-  for i, file in ipairs(#record.files > 1 and record.files or {}) do
-    list[i] = ctx.run:path(layout.rank_part(file.file))
-  end
-  return list
+  return lists.map(#record.files > 1 and record.files or {}, function(file)
+    return ctx.run:path(layout.rank_part(file.file))
+  end)
 end
 
 
@@ -94,10 +93,7 @@ end
 -- What an llmprof left that kept no parts of several files.
 function step.stale(ctx)
   local record = document.read(ctx.run:path(layout.ranks.record), "ranks")
-  for _, path in ipairs(record and part_files(ctx, record) or {}) do
-    if not fs.stat(path) then return true end
-  end
-  return false
+  return record and lists.any(part_files(ctx, record), function(path) return not fs.stat(path) end)
 end
 
 
