@@ -3,11 +3,13 @@
 --
 -- A check gives nothing when it does not apply, else { name, level = "ok" |
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
+local collectives = require "llmprof.ranks.collectives"
 local errors = require "llmprof.process.errors"
 local trace_file = require "llmprof.trace.file"
 local invariants = require "llmprof.analysis.timeline.invariants"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
+local members = require "llmprof.ranks.members"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
 
@@ -288,6 +290,23 @@ local function coverage(state)
 end
 
 
+-- Stages that are inferred are those of the rank that runs most; other ranks of the same file keep
+-- step with it where they meet in collectives.
+local function inferred_ranks(state)
+  if not (state.found and state.found.inferred) then return nil end
+  local ranks = members.find(state.trace)
+  local kernels = check(state.trace:frame "kernels")
+  if #ranks < 2 or lists.any(kernels:group { by = { "name" } }, function(group)
+    return collectives.describe(group.name or "").library ~= "other"
+  end) then
+    return nil
+  end
+  return { level = "warning", text = ("no range marks the stages: they are inferred from one of %d "
+    .. "ranks, and what the others ran meanwhile counts for them"):format(#ranks),
+    fix = "mark the stages with ranges; llmprof ranks tells the steps of each rank" }
+end
+
+
 -- ---- what the profiler cost ----
 
 -- A stage that takes longer by this share or more is not what runs in production.
@@ -399,7 +418,8 @@ end
 local checks = {
   { "graphs", graphs }, { "launches", launches }, { "orphans", orphans },
   { "processes", processes }, { "diagnostics", diagnostics }, { "ranges", open_ranges },
-  { "coverage", coverage }, { "inflation", inflation }, { "clocks", throttle },
+  { "coverage", coverage }, { "inferred", inferred_ranks }, { "inflation", inflation },
+  { "clocks", throttle },
 }
 
 local rank = { ok = 0, warning = 1, problem = 2 }

@@ -167,6 +167,20 @@ kernel 70 80 call=6 a
       .. "kernels ran", made.checks[1].text)
   end)
 
+  it("says that stages were inferred from one of several ranks that do not meet", function()
+    local function inferred(more)
+      local made = integrity.judge { found = { inferred = {}, instances = {} },
+        trace = timeline.of("knows allocations\nkernel 10 20 pid=1 device=0 a\n"
+          .. "kernel 15 25 pid=2 device=1 a\n" .. more) }
+      for _, one in ipairs(made.checks) do
+        if one.name == "inferred" then return one.level .. ": " .. one.text end
+      end
+    end
+    assert.equal("warning: no range marks the stages: they are inferred from one of 2 ranks, and "
+      .. "what the others ran meanwhile counts for them", inferred "")
+    assert.is_nil(inferred "kernel 30 40 pid=1 device=0 ncclDevKernel_AllReduce_Sum_f32_RING_LL\n")
+  end)
+
   it("tells what ran when the capture began from what was lost", function()
     local function orphans(rows)
       for _, one in ipairs(integrity.judge { trace = timeline.of([[
