@@ -15,6 +15,7 @@ llmprof_replay *llmprof_replay_new(void) {
                             offsetof(replay_stream, first));
   llmprof_intern_init_keyed(&r->known_threads, sizeof(replay_thread),
                             offsetof(replay_thread, first));
+  llmprof_intern_init_keyed(&r->waiting, sizeof(replay_wait), sizeof(uint32_t));
   uint32_t none; /* REPLAY_NO_NAME, as the first */
   if (r->names && llmprof_strings_add(r->names, "", 0, &none)) return r;
   llmprof_replay_free(r);
@@ -34,7 +35,7 @@ void llmprof_replay_free(llmprof_replay *r) {
   llmprof_free(r->records.items);
   llmprof_free(r->by_call);
   llmprof_free(r->launched);
-  llmprof_free(r->waiting);
+  llmprof_intern_free(&r->waiting);
   llmprof_free(r->targets.items);
   llmprof_free(r->waits.items);
   llmprof_free(r->members.items);

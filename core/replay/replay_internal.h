@@ -39,10 +39,10 @@ typedef struct replay_point {
 } replay_point;
 
 /* What a point that waits takes without that, and how long after the end of
- * what it waits for it returns; in order of points. */
+ * what it waits for it returns. */
 typedef struct replay_wait {
-  int64_t own, after;
   uint32_t point;
+  int64_t own, after;
 } replay_wait;
 
 typedef enum replay_operation_kind {
@@ -142,10 +142,9 @@ struct llmprof_replay {
   replay_part *parts;
   size_t part_count, part_room;
   replay_syncs syncs, records;
-  uint32_t *by_call;    /* operations by the call that launched them */
-  uint32_t *launched;   /* operations by stream and launch */
-  replay_wait *waiting; /* by point */
-  size_t waiting_count, waiting_room;
+  uint32_t *by_call;      /* operations by the call that launched them */
+  uint32_t *launched;     /* operations by stream and launch */
+  llmprof_intern waiting; /* of replay_wait, by point */
   replay_samples targets; /* point: an operation that it waits for */
   replay_samples waits; /* operation: one of another stream that it waits for */
   replay_samples members;  /* operation: its collective */
@@ -216,7 +215,10 @@ static inline int64_t replay_gap(const replay_point *p) {
 }
 
 const replay_thread *replay_thread_of(const llmprof_replay *r, uint32_t point);
-replay_wait *replay_wait_of(const llmprof_replay *r, uint32_t point);
+static inline const replay_wait *replay_wait_of(const llmprof_replay *r,
+                                                uint32_t point) {
+  return llmprof_intern_seek(&r->waiting, &point);
+}
 
 /* What a point takes without waiting. */
 int64_t replay_own(const llmprof_replay *r, uint32_t point);

@@ -372,8 +372,9 @@ static int64_t latest_target(const llmprof_replay *r, uint32_t point) {
 static bool find_own_times(llmprof_replay *r) {
   replay_samples own = {0}, after = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < r->waiting_count; i++) {
-    uint32_t point = r->waiting[i].point;
+  replay_wait *waits = (replay_wait *)(void *)r->waiting.records;
+  for (size_t i = 0; ok && i < r->waiting.count; i++) {
+    uint32_t point = waits[i].point;
     const replay_point *p = r->points + point;
     if (p->kind == REPLAY_BLOCKED) continue;
     int64_t latest = latest_target(r, point);
@@ -384,8 +385,8 @@ static bool find_own_times(llmprof_replay *r) {
   }
   replay_samples_sort(&own);
   replay_samples_sort(&after);
-  for (size_t i = 0; ok && i < r->waiting_count; i++) {
-    replay_wait *wait = r->waiting + i;
+  for (size_t i = 0; ok && i < r->waiting.count; i++) {
+    replay_wait *wait = waits + i;
     const replay_point *p = r->points + wait->point;
     if (p->kind == REPLAY_BLOCKED) continue;
     bool copies = p->kind == REPLAY_COPY;
@@ -405,23 +406,9 @@ static bool find_own_times(llmprof_replay *r) {
   return ok;
 }
 
-static int by_point(const void *a, const void *b) {
-  const replay_wait *x = a, *y = b;
-  return (x->point > y->point) - (x->point < y->point);
-}
-
 bool replay_wait_add(llmprof_replay *r, uint32_t point, int64_t own) {
-  if (!llmprof_grow(&r->waiting, &r->waiting_room, r->waiting_count + 1,
-                    sizeof *r->waiting))
-    return false;
-  r->waiting[r->waiting_count++] = (replay_wait){.own = own, .point = point};
-  return true;
-}
-
-replay_wait *replay_wait_of(const llmprof_replay *r, uint32_t point) {
-  replay_wait wanted = {.point = point};
-  return bsearch(&wanted, r->waiting, r->waiting_count, sizeof wanted,
-                 by_point);
+  const replay_wait wait = {.own = own, .point = point};
+  return llmprof_intern_put(&r->waiting, &wait) != NULL;
 }
 
 int64_t replay_own(const llmprof_replay *r, uint32_t point) {
@@ -445,7 +432,5 @@ bool replay_link_waits(llmprof_replay *r, llmprof_error *err) {
          find_targets(r, i, sync < end && sync->point == i ? sync : NULL);
   }
   replay_samples_sort(&r->targets);
-  if (r->waiting_count)
-    qsort(r->waiting, r->waiting_count, sizeof *r->waiting, by_point);
   return (ok && find_own_times(r)) || llmprof_fail_nomem(err);
 }

@@ -345,12 +345,12 @@ void llmprof_replay_waits(const llmprof_replay *r, int64_t *recorded,
                           int64_t *replayed) {
   double now = 0;
   *recorded = 0;
-  for (size_t i = 0; i < r->waiting_count; i++) {
-    uint32_t point = r->waiting[i].point;
-    const replay_point *p = r->points + point;
-    if (p->end - p->start <= r->waiting[i].own + 3000) continue;
+  for (uint32_t i = 0; i < r->waiting.count; i++) {
+    const replay_wait *wait = llmprof_intern_get(&r->waiting, i);
+    const replay_point *p = r->points + wait->point;
+    if (p->end - p->start <= wait->own + 3000) continue;
     *recorded += p->end - p->start;
-    now += r->new_end[point] - r->new_start[point];
+    now += r->new_end[wait->point] - r->new_start[wait->point];
   }
   *replayed = nearest(now);
 }

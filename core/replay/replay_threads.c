@@ -93,9 +93,10 @@ bool replay_link_threads(llmprof_replay *r, llmprof_error *err) {
     const replay_point *first = r->points + r->threads[i].first;
     r->basis.cpu += first[r->threads[i].count - 1].end - first->start;
   }
-  for (size_t i = 0; i < r->waiting_count; i++) {
-    const replay_point *p = r->points + r->waiting[i].point;
-    r->basis.derived += p->end - p->start - r->waiting[i].own;
+  for (uint32_t i = 0; i < r->waiting.count; i++) {
+    const replay_wait *wait = llmprof_intern_get(&r->waiting, i);
+    const replay_point *p = r->points + wait->point;
+    r->basis.derived += p->end - p->start - wait->own;
   }
   for (size_t i = 0; i < r->point_count; i++)
     r->basis.calls += r->points[i].kind != REPLAY_EDGE;

@@ -11,45 +11,29 @@
 
 /* ---- calls and what they launched ---- */
 
-static int by_correlation(const void *a, const void *b) {
-  uint32_t one = (*(const xplane_op *const *)a)->row.correlation;
-  uint32_t other = (*(const xplane_op *const *)b)->row.correlation;
-  return (one > other) - (one < other);
-}
-
-/* Operations that have a correlation id, sorted by it; NULL when out of memory.
- */
-static const xplane_op **sorted_ops(const xplane_trace *t, size_t *count) {
-  const xplane_op **ops = llmprof_alloc(t->op_count, sizeof *ops);
-  *count = 0;
-  for (size_t i = 0; ops && i < t->op_count; i++)
-    if (t->ops[i].row.correlation != LLMPROF_NONE) ops[(*count)++] = &t->ops[i];
-  if (ops) qsort(ops, *count, sizeof *ops, by_correlation);
-  return ops;
-}
-
-static const xplane_op *launched_by(const xplane_op *const *ops, size_t count,
-                                    uint32_t correlation) {
-  size_t low = 0, high = count;
-  LLMPROF_BISECT(low, high, at, ops[at]->row.correlation < correlation);
-  return low < count && ops[low]->row.correlation == correlation ? ops[low]
-                                                                 : NULL;
-}
+typedef struct launched {
+  uint32_t correlation;
+  const xplane_op *op;
+} launched;
 
 /* Older profiles say of the operation alone what a launch is of. */
 static bool describe_calls(xplane_trace *t) {
-  size_t count;
-  const xplane_op **ops = sorted_ops(t, &count);
-  if (!ops) return false;
-  for (size_t i = 0; i < t->call_count; i++) {
-    xplane_call *call = &t->calls[i];
-    const xplane_op *op = launched_by(ops, count, call->row.correlation);
-    if (!op) continue;
-    if (call->program == LLMPROF_ABSENT) call->program = op->program;
-    if (call->hlo_op == LLMPROF_NO_STRING) call->hlo_op = op->hlo_op;
+  llmprof_intern ops;
+  bool ok = true;
+  llmprof_intern_init_keyed(&ops, sizeof(launched), sizeof(uint32_t));
+  for (size_t i = 0; ok && i < t->op_count; i++) {
+    const launched one = {t->ops[i].row.correlation, &t->ops[i]};
+    ok = one.correlation == LLMPROF_NONE || llmprof_intern_put(&ops, &one);
   }
-  llmprof_free(ops);
-  return true;
+  for (size_t i = 0; ok && i < t->call_count; i++) {
+    xplane_call *call = &t->calls[i];
+    const launched *by = llmprof_intern_seek(&ops, &call->row.correlation);
+    if (!by) continue;
+    if (call->program == LLMPROF_ABSENT) call->program = by->op->program;
+    if (call->hlo_op == LLMPROF_NO_STRING) call->hlo_op = by->op->hlo_op;
+  }
+  llmprof_intern_free(&ops);
+  return ok;
 }
 
 static int compare_calls(const llmprof_call_row *one,
