@@ -7,6 +7,28 @@
 #include "base/bisect.h"
 #include "spool/spool_internal.h"
 
+#define OP_OF(type, node, again)                             \
+  {                                                          \
+    type op;                                                 \
+    spool_item_get(item, &op, sizeof op);                    \
+    return (spool_op){op.start,   op.end,    op.device,      \
+                      op.context, op.stream, op.correlation, \
+                      op.stack,   node,      again};         \
+  }
+
+spool_op spool_op_of(const spool_item *item) {
+  switch (item->kind) {
+  case SPOOL_KERNEL:
+    OP_OF(spool_kernel, op.graph_node, op.replayed)
+  case SPOOL_MEMCPY:
+    OP_OF(spool_memcpy, op.graph_node, false)
+  case SPOOL_MEMSET:
+    OP_OF(spool_memset, op.graph_node, false)
+  default:
+    OP_OF(spool_graph, 0, false)
+  }
+}
+
 /* An operation of a stream; sorted in this order, without padding. */
 typedef struct timed {
   uint32_t section, device, context, stream;

@@ -20,28 +20,6 @@ static bool name_of(spool_trace *t, uint32_t string,
 
 /* ---- operations ---- */
 
-#define OP_OF(type, node, again)                             \
-  {                                                          \
-    type op;                                                 \
-    spool_item_get(item, &op, sizeof op);                    \
-    return (spool_op){op.start,   op.end,    op.device,      \
-                      op.context, op.stream, op.correlation, \
-                      op.stack,   node,      again};         \
-  }
-
-spool_op spool_op_of(const spool_item *item) {
-  switch (item->kind) {
-  case SPOOL_KERNEL:
-    OP_OF(spool_kernel, op.graph_node, op.replayed)
-  case SPOOL_MEMCPY:
-    OP_OF(spool_memcpy, op.graph_node, false)
-  case SPOOL_MEMSET:
-    OP_OF(spool_memset, op.graph_node, false)
-  default:
-    OP_OF(spool_graph, 0, false)
-  }
-}
-
 static uint32_t known(uint32_t id) {
   return id == SPOOL_NO_ID ? LLMPROF_NONE : id;
 }

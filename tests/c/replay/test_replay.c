@@ -430,7 +430,6 @@ TEST(missing_column) {
   drop(&p);
 }
 
-/* Of times that no clock shows one row is left out, or the trace is refused. */
 /* As clocks differ, an operation may begin before its call: there it stays. */
 TEST(before_its_call) {
   program p;
@@ -447,6 +446,7 @@ TEST(before_its_call) {
   drop(&p);
 }
 
+/* Of times that no clock shows one row is left out, or the trace is refused. */
 TEST(far_times) {
   program p;
   llmprof_error err;
