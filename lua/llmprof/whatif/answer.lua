@@ -91,17 +91,6 @@ local function trust_lines(model)
 end
 
 
-local function change_lines(made)
-  local lines = {}
-  for _, change in ipairs(made.changes or {}) do
-    lines[#lines + 1] = ("%s: %s found. Assumed: %s."):format(change.words,
-      text.count(change.count), change.assumed)
-    if change.rests then lines[#lines + 1] = ("It rests on %s."):format(change.rests) end
-  end
-  return lines
-end
-
-
 -- Kinds of changes that docs/ledger.md holds against runs.
 local HELD = { graphs = true, remove = true, grouped = true, fuse = true, batch = true,
   dtype = true, overlap = true }
@@ -137,7 +126,11 @@ local function to_text(format, made)
   local function say(line) add(output.wrap(line, options.columns)) end
   if made.changes then
     add(heading .. "What If\n")
-    for _, line in ipairs(change_lines(made)) do say(format.escape(line)) end
+    for _, change in ipairs(made.changes) do
+      say(format.escape(("%s: %s found. Assumed: %s."):format(change.words,
+        text.count(change.count), change.assumed)))
+      if change.rests then say(format.escape(("It rests on %s."):format(change.rests))) end
+    end
     add("")
     add(tables.render(format.name, GAINS, shown(made.stages), options))
     for _, line in ipairs(record_lines(format, made)) do say(line) end

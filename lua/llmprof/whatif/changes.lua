@@ -86,15 +86,6 @@ local function ranges_of(model, part, stage, extent, helped)
 end
 
 
-local function check_factor(value, what)
-  if type(value) ~= "number" or value < 0 or value ~= value or value > 1e6 then
-    usage(what .. ": by which factor?",
-      'for example: scale(kernels:where { category = "norm" }, 0.5)')
-  end
-  return value
-end
-
-
 -- The rows of a frame of operations.
 local function operations_of(chosen, what)
   if not query.is(chosen) then
@@ -133,14 +124,6 @@ local function by_layer(rows, what)
     end
   end
   return grouped_frame(ops, groups)
-end
-
-
--- Are they all matmuls? These read weights of their own: together they take as long as one after
--- the other. Of others the longest reads and writes what all do.
-local function are_products(rows)
-  return has(rows, "category") and not lists.any(rows:group { by = { "category" } },
-    function(group) return group.category ~= "gemm" end)
 end
 
 
@@ -209,7 +192,10 @@ end
 
 
 function makers.scale(chosen, factor)
-  check_factor(factor, "scale")
+  if type(factor) ~= "number" or factor < 0 or factor ~= factor or factor > 1e6 then
+    usage("scale: by which factor?",
+      'for example: scale(kernels:where { category = "norm" }, 0.5)')
+  end
   if getmetatable(chosen) == Choice and chosen.kind == "cpu" then
     return { kind = "scale", cpu = true,
       words = ("%s times %g"):format(words_of(chosen), factor),
@@ -309,7 +295,11 @@ function makers.fuse(chosen)
     assumed = "a fused kernel takes at least as long as the longest of its parts, at most as long "
       .. "as all, as matmuls do",
     apply = function(_, part, change, most)
-      local all = not most or are_products(rows)
+      -- matmuls read weights of their own: together they take as long as one after the other; of
+      -- others the longest reads and writes what all do
+      local products = has(rows, "category") and not lists.any(rows:group { by = { "category" } },
+        function(group) return group.category ~= "gemm" end)
+      local all = not most or products
       return change:merge(part.number, rows, all, most and "gap" or "call")
     end }
 end

@@ -258,17 +258,6 @@ local function idle_change(self, counts)
 end
 
 
--- A change whose operations another one removes would be without effect.
-local function check_found(self, counts)
-  local change = idle_change(self, counts)
-  if not change then return end
-  errors.raise("usage", ("%s: nothing matches%s"):format(change.words,
-    #self.changes > 1 and ", or another change has removed it" or ""),
-    { hint = change.hint
-      or "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
-end
-
-
 local Answer = { __name = "llmprof.whatif.answer", __metatable = false }
 
 function Answer.__tostring(made) return answer.render("table", made) end
@@ -292,7 +281,12 @@ function What:run()
   local counts, unused = {}, {}
   for i in ipairs(self.changes) do counts[i], unused[i] = 0, 0 end
   local most = self.model:run(applied(self, true, counts))
-  check_found(self, counts)
+  local idle = idle_change(self, counts)
+  if idle then -- one whose operations another one removes would be without effect
+    errors.raise("usage", ("%s: nothing matches%s"):format(idle.words,
+      #self.changes > 1 and ", or another change has removed it" or ""), { hint = idle.hint
+        or "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
+  end
   local least = self.model:run(applied(self, false, unused))
   local gpu_free = free_gpu(self, applied(self, true, unused))
   local cpu_free = free_cpu(self, applied(self, true, unused))
