@@ -459,10 +459,7 @@ end
 -- that it replays. path: of its trace; captures: paths of traces of captures. Returns how
 -- many operations of replays got one, and how many there are.
 function marked_operators.add_replayed(made, path, captures)
-  local all = {}
-  for _, capture in ipairs(captures) do
-    for _, nodes in ipairs(captures_in(capture)) do all[#all + 1] = nodes end
-  end
+  local all = lists.flat(captures, captures_in)
   local trace <close> = trace_file.open_whole(path)
   local operations = operations_of(trace)
   local joined, count = join(operations, all)

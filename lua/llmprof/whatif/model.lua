@@ -101,9 +101,7 @@ end
 -- the number of each row's rank; nil where there is one rank.
 local function all_collectives(parts)
   local mark, rows = categories.marker(nil, categories.COMMUNICATION), {}
-  for number, part in ipairs(parts) do
-    lists.add(rows, communicating(part, number, mark))
-  end
+  for number, part in ipairs(parts) do lists.add(rows, communicating(part, number, mark)) end
   local ranks, rank_count = numbered(rows, "rank")
   if rank_count < 2 then return nil end
   local starts, stops = {}, {}

@@ -254,11 +254,9 @@ end
 
 -- The patterns that put a whole name into a category, of conf/categories.yaml alone.
 function categories.patterns(name)
-  local list = {}
-  for _, rule in ipairs(built_in()) do
-    lists.add(list, rule.category == name and rule.match or {})
-  end
-  return list
+  return lists.flat(built_in(), function(rule)
+    return rule.category == name and rule.match or nil
+  end)
 end
 
 

@@ -86,14 +86,6 @@ local function step_times(found, given, groups)
 end
 
 
--- All times of some runs.
-local function flat(runs)
-  local all = {}
-  for _, run in ipairs(runs) do lists.add(all, run.times) end
-  return all
-end
-
-
 -- ---- repeats ----
 
 -- From when the CPU began with it to when what an instance is for was there, on the CPU
@@ -126,7 +118,7 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
     local entry = { rep = rep, used = rep > cold.skipped(found.repeats),
       left_out = #left_out > 0 and json.list(left_out) or nil, ttft_ns = ttft[rep],
       outlier = rep == 1 and found.repeats.first_is_outlier or nil }
-    local times = flat(steps_by_repeat[rep] or {})
+    local times = lists.flat(steps_by_repeat[rep] or {}, "times")
     if #times > 0 then
       entry.tpot_ns = statistics.sum(times) / #times
     elseif walls[rep] and made then
@@ -181,13 +173,9 @@ end
 
 -- counted: the repeats whose decodes count.
 local function tpot_of(by_repeat, source, counted)
-  local runs, means = {}, {}
-  for _, entry in ipairs(counted) do
-    lists.add(runs, by_repeat[entry.rep] or {})
-    means[#means + 1] = entry.tpot_ns
-  end
-  local all = flat(runs)
-  if #all == 0 then all, source = means, "stage" end
+  local runs = lists.flat(counted, function(entry) return by_repeat[entry.rep] end)
+  local all = lists.flat(runs, "times")
+  if #all == 0 then all, source = lists.map(counted, "tpot_ns"), "stage" end
   local result = own_times.distribution(all)
   if not result then return nil end
   result.source = source

@@ -52,13 +52,9 @@ end
 -- What the requests of a server took by their clients' clocks, in ns: values of a field
 -- in ms.
 function own_times.requests_ns(metrics, field)
-  local values = {}
-  for _, rep in ipairs(metrics and metrics.repeats or {}) do
-    for _, request in ipairs(rep.requests or {}) do
-      if type(request[field]) == "number" then values[#values + 1] = request[field] * 1e6 end
-    end
-  end
-  return values
+  return lists.map(lists.flat(metrics and metrics.repeats or {}, "requests"), function(request)
+    return type(request[field]) == "number" and request[field] * 1e6 or nil
+  end)
 end
 
 

@@ -446,13 +446,9 @@ end
 -- The range rows, or the numbers of inferred intervals, of the used instances of
 -- stages without a parent.
 function stages.used_ranges(found)
-  local used = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and not instance.parent then
-      lists.add(used, instance.ranges or { instance.range })
-    end
-  end
-  return used
+  return lists.flat(found.instances, function(instance)
+    return instance.used and not instance.parent and (instance.ranges or { instance.range }) or nil
+  end)
 end
 
 

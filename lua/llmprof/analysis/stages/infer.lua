@@ -182,13 +182,11 @@ end
 
 -- Steps as they are all alike, and as even as they are long.
 local function confidence_of(anchor, generations, made)
-  local likeness, steps = 0, 0
-  for _, list in ipairs(generations) do
-    for _, step in ipairs(list) do likeness, steps = likeness + step.likeness, steps + 1 end
-  end
-  if steps == 0 then return 0, 0 end
+  local steps = lists.joined(table.unpack(generations))
+  if #steps == 0 then return 0, 0 end
   local worth = anchor.named and 1 or is_layered(anchor, made) and UNNAMED_WORTH or 0
-  return likeness / steps * math.max(1 - anchor.rhythm.spread, 0) * worth, steps
+  return lists.sum(steps, "likeness") / #steps * math.max(1 - anchor.rhythm.spread, 0) * worth,
+    #steps
 end
 
 

@@ -194,11 +194,9 @@ end
 -- the step.
 -- frame: kernels of one GPU; made: of layers.of_step, or nil.
 function layers.spans(frame, steps, made)
-  local list = {}
-  for _, step in ipairs(made and steps or {}) do
-    lists.add(list, spans_in(within(frame, step), made))
-  end
-  return list
+  return lists.flat(made and steps or {}, function(step)
+    return spans_in(within(frame, step), made)
+  end)
 end
 
 
@@ -309,9 +307,7 @@ end
 -- The steps of all decodes, as far as they are known, in order.
 local function decode_steps(found)
   local _, decodes = stage_summary.decodes(found)
-  local list = {}
-  for _, instance in ipairs(decodes) do lists.add(list, instance.steps or {}) end
-  return list
+  return lists.flat(decodes, "steps")
 end
 
 

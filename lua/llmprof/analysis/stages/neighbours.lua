@@ -21,12 +21,10 @@ local is_collective = categories.marker(nil, categories.COMMUNICATION)
 
 -- Kernels of the steps of these instances, of computing alone.
 local function kernels_of(trace, tag, instances)
-  local kernels, wanted = check(trace:frame "kernels"), {}
-  for _, instance in ipairs(instances) do
-    for _, step in ipairs(instance.steps) do wanted[#wanted + 1] = step.range end
-  end
+  local kernels = check(trace:frame "kernels")
   check(trace:label(kernels, "step", { tag }))
-  kernels = check(kernels:where { step_range = wanted })
+  kernels = check(kernels:where {
+    step_range = lists.map(lists.flat(instances, "steps"), "range") })
   is_collective(kernels, "name", "is_collective")
   return check(kernels:where { is_collective = 0 })
 end

@@ -209,10 +209,9 @@ end
 
 -- GPU time of programs by key, and of all of them.
 local function gpu_times(trace, programs)
-  local labels = {}
-  for _, one in ipairs(programs) do
-    for _, tag in ipairs(one.tags) do labels[#labels + 1] = { tag, one.key } end
-  end
+  local labels = lists.flat(programs, function(one)
+    return lists.map(one.tags, function(tag) return { tag, one.key } end)
+  end)
   local ops = check(trace:frame "gpu")
   check(trace:label(ops, "program", labels))
   local times, all = {}, 0
@@ -380,11 +379,12 @@ end
 -- time that what they launched outside of stages takes, the largest first, of equal ones the
 -- outer. declared: stages of the recipe.
 function outermost.unmatched(trace, declared)
-  local ops, list, names = check(trace:frame "gpu"), {}, {}
+  local ops, list = check(trace:frame "gpu"), {}
   local all = ops:group { total = { "duration" } }[1]
   if not all or all.duration.total == 0 then return list end
-  for _, stage in ipairs(declared) do lists.add(names, stage.tags or { stage.name }) end
-  check(trace:label(ops, "declared", names))
+  check(trace:label(ops, "declared", lists.flat(declared, function(stage)
+    return stage.tags or { stage.name }
+  end)))
   ops = check(ops:where { declared = false })
   for i, entry in ipairs(tags_of(trace, declared)) do
     local column = "unmatched_" .. i

@@ -123,9 +123,7 @@ function Launches:steps(tree) return formula.steps(tree, self) or ABSENT end
 -- The rows of some classes, ascending.
 function launches.rows(classes)
   if #classes == 1 then return classes[1].rows end
-  local list = {}
-  for _, class in ipairs(classes) do lists.add(list, class.rows) end
-  return lists.sort(list)
+  return lists.sort(lists.flat(classes, "rows"))
 end
 
 
