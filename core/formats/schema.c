@@ -242,14 +242,12 @@ static bool is_at_most(const llmprof_value *a, const llmprof_value *b) {
 
 static bool fits_minimum(const check *c, const llmprof_value *least,
                          const llmprof_value *value) {
-  if (!is_number(least)) return unknown(c, "no number of", "minimum");
   return !is_number(value) || is_at_most(least, value) ||
          expected(c, "at least ", least, value);
 }
 
 static bool fits_maximum(const check *c, const llmprof_value *most,
                          const llmprof_value *value) {
-  if (!is_number(most)) return unknown(c, "no number of", "maximum");
   return !is_number(value) || is_at_most(value, most) ||
          expected(c, "at most ", most, value);
 }
@@ -280,7 +278,6 @@ static bool fits_const(const check *c, const llmprof_value *wanted,
 
 static bool fits_enum(const check *c, const llmprof_value *choices,
                       const llmprof_value *value) {
-  if (!is_list(choices)) return unknown(c, "no list of", "enum");
   for (size_t i = 0; i < llmprof_value_count(choices); i++)
     if (are_equal(llmprof_value_at(choices, i), value)) return true;
   return expected(c, "one of ", choices, value);
@@ -320,7 +317,6 @@ static bool fits_items(const check *c, const llmprof_value *rule,
 
 static bool fits_min_items(const check *c, const llmprof_value *least,
                            const llmprof_value *value) {
-  if (!is_number(least)) return unknown(c, "no number of", "minItems");
   size_t count = is_list(value) ? llmprof_value_count(value) : 0;
   return !is_list(value) || (double)count >= real(least) ||
          wrong(c, "at least %.0f items expected, got %zu", real(least), count);
@@ -328,7 +324,6 @@ static bool fits_min_items(const check *c, const llmprof_value *least,
 
 static bool fits_max_items(const check *c, const llmprof_value *most,
                            const llmprof_value *value) {
-  if (!is_number(most)) return unknown(c, "no number of", "maxItems");
   size_t count = is_list(value) ? llmprof_value_count(value) : 0;
   return !is_list(value) || (double)count <= real(most) ||
          wrong(c, "at most %.0f items expected, got %zu", real(most), count);
@@ -356,7 +351,6 @@ static bool fits_required(const check *c, const llmprof_value *names,
 /* Where one key is there, others have to be. */
 static bool fits_dependent(const check *c, const llmprof_value *needs,
                            const llmprof_value *value) {
-  if (!is_map(needs)) return unknown(c, "no object of", "dependentRequired");
   for (size_t i = 0; is_map(value) && i < llmprof_value_count(needs); i++) {
     size_t size;
     const char *trigger = llmprof_value_key(needs, i, &size);
@@ -369,7 +363,6 @@ static bool fits_dependent(const check *c, const llmprof_value *needs,
 
 static bool fits_properties(const check *c, const llmprof_value *declared,
                             const llmprof_value *value) {
-  if (!is_map(declared)) return unknown(c, "no object of", "properties");
   llmprof_path path = {.up = c->path};
   for (size_t i = 0; is_map(value) && i < llmprof_value_count(value); i++) {
     path.key = llmprof_value_key(value, i, &path.size);
@@ -409,42 +402,35 @@ static bool fits_reference(const check *c, const llmprof_value *reference,
 
 /* ---- rules ---- */
 
-static bool fits_any(const check *c, const llmprof_value *argument,
-                     const llmprof_value *value) {
-  (void)c, (void)argument, (void)value;
-  return true;
-}
+typedef struct keyword {
+  const char *name, *argument; /* of that type; NULL: any that `fits` takes */
+  bool (*fits)(const check *c, const llmprof_value *argument,
+               const llmprof_value *value); /* NULL: whatever the value is */
+} keyword;
 
-typedef bool (*keyword)(const check *c, const llmprof_value *argument,
-                        const llmprof_value *value);
-
-static keyword keyword_of(const char *name) {
-  static const struct {
-    const char *name;
-    keyword fits;
-  } keywords[] = {
-      {"type", fits_type},
-      {"description", fits_any},
-      {"$ref", fits_reference},
-      {"minimum", fits_minimum},
-      {"properties", fits_properties},
-      {"required", fits_required},
-      {"additionalProperties", fits_additional},
-      {"items", fits_items},
-      {"enum", fits_enum},
-      {"const", fits_const},
-      {"dependentRequired", fits_dependent},
-      {"maximum", fits_maximum},
-      {"minItems", fits_min_items},
-      {"maxItems", fits_max_items},
-      {"pattern", fits_pattern},
-      {"$schema", fits_any},
-      {"$defs", fits_any},
-      {"title", fits_any},
+static const keyword *keyword_of(const char *name) {
+  static const keyword keywords[] = {
+      {"type", NULL, fits_type},
+      {"description", NULL, NULL},
+      {"$ref", NULL, fits_reference},
+      {"minimum", "number", fits_minimum},
+      {"properties", "object", fits_properties},
+      {"required", NULL, fits_required},
+      {"additionalProperties", NULL, fits_additional},
+      {"items", NULL, fits_items},
+      {"enum", "array", fits_enum},
+      {"const", NULL, fits_const},
+      {"dependentRequired", "object", fits_dependent},
+      {"maximum", "number", fits_maximum},
+      {"minItems", "number", fits_min_items},
+      {"maxItems", "number", fits_max_items},
+      {"pattern", NULL, fits_pattern},
+      {"$schema", NULL, NULL},
+      {"$defs", NULL, NULL},
+      {"title", NULL, NULL},
   };
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-    if (*keywords[i].name == *name && strcmp(keywords[i].name, name) == 0)
-      return keywords[i].fits;
+    if (strcmp(keywords[i].name, name) == 0) return &keywords[i];
   return NULL;
 }
 
@@ -455,12 +441,14 @@ static bool fits(const check *c, const llmprof_value *value) {
   if (!is_map(c->at.rule)) return unknown(c, "no rule for", "a value");
   for (size_t i = 0; i < llmprof_value_count(c->at.rule); i++) {
     const char *name = llmprof_value_key(c->at.rule, i, NULL);
-    keyword one = keyword_of(name);
-    if (!one) return unknown(c, "unknown keyword", name);
+    const keyword *one = keyword_of(name);
     const llmprof_value *argument = llmprof_value_at(c->at.rule, i);
-    if (one == fits_required)
+    if (!one) return unknown(c, "unknown keyword", name);
+    if (one->argument && !is_of(argument, one->argument))
+      return unknown(c, "of another type", name);
+    if (one->fits == fits_required)
       required = argument;
-    else if (!one(c, argument, value))
+    else if (one->fits && !one->fits(c, argument, value))
       return false;
   }
   return !required || fits_required(c, required, value);
