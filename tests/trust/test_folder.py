@@ -7,6 +7,7 @@ from typing import Dict, List
 
 import support
 
+RECORDED = support.RECORDED[1:]
 SAYS = "says what is run: tools.nsys="
 
 RECIPE = """return require("llmprof.recipe").recipe { name = "mine", mode = "%s",
@@ -122,13 +123,13 @@ class Recipes(Folder):
     def test_a_name_is_of_one_that_ships(self):
         for name in ("deepseek_ocr.lua", "recipes/deepseek_ocr.lua"):
             self.evil_recipe(name)
-        self.assertFalse(self.runs("deepseek_ocr", "capture=recorded", "out=out"))
+        self.assertFalse(self.runs("deepseek_ocr", *RECORDED, "out=out"))
         self.assertTrue((self.here / "out/report.md").exists())
         self.assertTrue(self.runs("deepseek_ocr.lua"))
         self.assertTrue(self.runs("recipes/deepseek_ocr.lua"))
 
     def test_the_command_that_goes_on_with_it_names_it_alike(self):
-        self.start("deepseek_ocr", "capture=recorded", "out=out", "-q")
+        self.start("deepseek_ocr", *RECORDED, "out=out", "-q")
         said = json.loads((self.here / "out/manifest.json").read_text())
         self.assertEqual(["llmprof", "deepseek_ocr"], said["command"][:2])
 
@@ -146,7 +147,7 @@ class Recipes(Folder):
     def test_a_path_that_leads_nowhere_is_one_that_ships(self):
         for word in ("recipes/deepseek_ocr.lua", "deepseek_ocr.lua", "./recipes/deepseek_ocr"):
             with self.subTest(word):
-                result = self.start(word, "capture=recorded", "-q")
+                result = self.start(word, *RECORDED, "-q")
                 self.assertEqual(0, result.status)
                 self.assertEqual(f"llmprof: there is no file {word}: this is the recipe "
                                  "'deepseek_ocr' that ships with llmprof\n", result.err.decode())

@@ -321,7 +321,7 @@ TEST(stored_nan) {
 /* ---- changed anywhere ---- */
 
 TEST(flipped_bytes) {
-  static const unsigned char flips[] = {0x01, 0x80, 0xff};
+  static const unsigned char flips[] = {0x01, 0x80};
   const char *const sources[] = {table, few_rows};
   for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
     image made = make(sources[s]);
