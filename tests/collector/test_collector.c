@@ -107,8 +107,16 @@ static pid_t start(const setting *s, int *output) {
   return pid;
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
+/* When a spool of that name, PID-TIME, began. */
+static long long begin_of(const char *name) {
+  const char *time = strchr(name, '-');
+  return time ? atoll(time + 1) : 0;
+}
+
+/* Not by name: numbers of processes get longer, and begin anew. */
+static int by_begin(const void *a, const void *b) {
+  long long x = begin_of(*(char *const *)a), y = begin_of(*(char *const *)b);
+  return (x > y) - (x < y);
 }
 
 /* As reports have them; 0 when it cannot be read. */
@@ -134,7 +142,7 @@ static void read_spools(void) {
       names[count++] = strdup(e->d_name);
   }
   closedir(d);
-  qsort(names, count, sizeof *names, by_name);
+  qsort(names, count, sizeof *names, by_begin);
   for (size_t i = 0; i < count; i++) {
     char path[8192];
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
