@@ -153,15 +153,21 @@ function rank_view.uncounted(trace, found)
 end
 
 
--- The record of results.json, nil for one rank without steps, and the frames that it was made
--- of. parts: of llmprof.ranks.part; knowledge: also `uncounted`, of rank_view.uncounted, where
--- there is a timeline; metrics: metrics.json; left_out: lines about files that could not be read or
--- are there twice; unread: names of the former.
+-- Of one rank without steps there is something to say from this part of its GPU time in
+-- collectives on: what they wait for is not known.
+local WORTH = 0.1
+
+
+-- The record of results.json, nil for one rank without steps and collectives, and the frames that
+-- it was made of. parts: of llmprof.ranks.part; knowledge: also `uncounted`, of
+-- rank_view.uncounted, where there is a timeline; metrics: metrics.json; left_out: lines about
+-- files that could not be read or are there twice; unread: names of the former.
 function rank_view.record(parts, knowledge, metrics, left_out, unread)
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     metrics = metrics, link = hardware.link, left_out = left_out, unread = unread,
     uncounted = knowledge.uncounted })
   local says = #record.ranks > 1 or #record.files > 1 or record.source
+    or record.verdict and record.totals.collective_ns >= WORTH * record.gpu_time_ns
   return says and record or nil, made
 end
 

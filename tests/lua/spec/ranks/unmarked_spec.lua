@@ -48,6 +48,22 @@ describe("steps that nothing marks", function()
     assert.equal("decode", phases "range 0 100000000 pid=1 thread=1 decode\n")
   end)
 
+  it("of one rank are worth a word where it is in collectives for a tenth of its time", function()
+    local knowledge = rank_view.knowledge()
+    local function verdict_of(ns)
+      local trace = timeline.of(([[
+process 1 python
+thread 1 pid=1 main
+kernel 1000 2000 pid=1 device=0 gemm
+kernel 3000 %d pid=1 device=0 ncclDevKernel_AllReduce_Sum_f16_RING_LL(a)
+]]):format(3000 + ns))
+      local record = rank_view.record({ rank_part.of(trace, "run.sqlite", knowledge) }, knowledge)
+      return record and record.verdict.text
+    end
+    assert.equal("who waits for whom cannot be told: one rank alone was captured", verdict_of(200))
+    assert.is_nil(verdict_of(50))
+  end)
+
   it("leave out processes whose GPU activity was not recorded, and say so", function()
     local trace = timeline.of(decoding.lines { ranks = 1, layers = 4, steps = 12 }
       .. "process 77 python\nthread 77 pid=77 main\n"
