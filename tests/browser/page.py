@@ -384,7 +384,7 @@ class Timeline(Drawn):
                 "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
             WebDriverWait(self.browser, 30).until(
                 lambda _, width=width: self.browser.execute_script(
-                    "return window.sizes.at(-1)[0] <= arguments[0]", width))
+                    "return window.sizes.at(-1)?.[0] <= arguments[0]", width))
         for size, painted in self.browser.execute_script("return window.sizes"):
             self.assertEqual(size, painted)
 
