@@ -16,10 +16,10 @@
 #include "llmprof/error.h"
 
 /* The value, which the caller frees, or NULL: SYNTAX, LIMIT (a text of more
- * than 256 MiB or 32 Mi values, lists and maps more than 200 deep, a number of
- * more than 63 characters), NOMEM, or RANGE for a number that is no integer of
- * 64 bits or too large for a double. Numbers without fraction and exponent are
- * integers. Messages begin with "name:line:column: ". */
+ * than 256 MiB or 32 Mi values, lists and maps more than 200 deep), NOMEM, or
+ * RANGE for a number that is no integer of 64 bits or too large for a double.
+ * Numbers without fraction and exponent are integers. Messages begin with
+ * "name:line:column: ". */
 llmprof_value *llmprof_json_parse(const char *bytes, size_t size,
                                   const char *name, llmprof_error *err);
 

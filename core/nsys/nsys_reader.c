@@ -204,32 +204,45 @@ static bool load_small_tables(opening *o, llmprof_error *err) {
 
 /* ---- when its times begin ---- */
 
-/* Of the first row that the table has; LLMPROF_ABSENT: none. */
+/* Of the first row that has one, as names of NVTX domains have 0;
+ * LLMPROF_ABSENT: none has. */
 static bool first_start(const nsys_export *export, const char *table,
                         int64_t *start, llmprof_error *err) {
   const llmprof_scan_spec spec = {table, COLUMNS("start"), 1, 0};
   llmprof_scan *scan;
+  int got = 0;
   *start = LLMPROF_ABSENT;
   if (!llmprof_scan_open(export->db, &spec, &scan, err)) return false;
-  int got = scan ? llmprof_scan_next(scan, start, err) : 0;
+  do {
+    got = scan ? llmprof_scan_next(scan, start, err) : 0;
+  } while (got == 1 && (*start == 0 || *start == LLMPROF_ABSENT));
   llmprof_scan_close(scan);
+  if (got == 0) *start = LLMPROF_ABSENT;
   return got >= 0;
 }
 
-/* Times count from the session's start, or from 1970, which a first one between
- * 2001 and 2043 tells. */
+/* Times count from the session's start, or from 1970, which first ones between
+ * 2001 and 2043 in all tables tell: one alone may be damaged. */
 static bool find_origin(opening *o, llmprof_error *err) {
   static const char *const tables[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
                                        "CUPTI_ACTIVITY_KIND_RUNTIME",
-                                       "NVTX_EVENTS", "COMPOSITE_EVENTS"};
+                                       "NVTX_EVENTS",
+                                       "COMPOSITE_EVENTS",
+                                       "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                                       "CUPTI_ACTIVITY_KIND_MEMCPY"};
   const int64_t in_2001 = INT64_C(1000000000000000000);
-  int64_t first = LLMPROF_ABSENT;
-  for (size_t i = 0;
-       first == LLMPROF_ABSENT && i < sizeof tables / sizeof *tables; i++)
+  const int64_t in_2043 = INT64_C(1) << 61;
+  int64_t least = in_2043;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    int64_t first;
     if (!first_start(o->export, tables[i], &first, err)) return false;
-  if (first < in_2001 || first > INT64_C(1) << 61) return true;
+    if (first == LLMPROF_ABSENT) continue;
+    if (first < in_2001 || first >= in_2043) return true;
+    if (first < least) least = first;
+  }
+  if (least == in_2043) return true;
   o->export->origin =
-      o->epoch > in_2001 && o->epoch <= first ? o->epoch : first;
+      o->epoch > in_2001 && o->epoch <= least ? o->epoch : least;
   llmprof_builder_epoch(o->builder, o->export->origin);
   return true;
 }

@@ -60,6 +60,13 @@ class Compare(support.Case):
         self.refused("have no usable time", EAGER,
                      f"UPDATE {KERNEL} SET start = start + (1 << 62), end = end + (1 << 62)")
 
+    def test_one_time_since_1970(self):
+        """A damaged row tells nothing of the others' times."""
+        found = self.does("stats", "-r", "cuda_api_sum", "-f", "csv", self.trace(
+            EAGER, f"UPDATE {KERNEL} SET start = 1500000000000000000, end = 1500000000000001000 "
+            f"WHERE rowid = (SELECT min(rowid) FROM {KERNEL})"))
+        self.assertIn(b"cudaLaunchKernel", found.out)
+
     def test_copies_without_a_kind(self):
         path = self.trace(WHOLE, "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY DROP COLUMN copyKind")
         self.does("compare", path, path)
