@@ -288,14 +288,14 @@ static const char *row_metric(const llmprof_ncu_page *page,
                             unit->base);
 }
 
-/* A metric once, though sections repeat it. */
+/* A metric once, though sections repeat it: there are no other strings yet. */
 static bool add_row_metric(llmprof_ncu_page *page, const char *name,
                            const llmprof_metric_unit *unit) {
   metric m = {.unit = *unit};
+  size_t known = llmprof_strings_count(page->strings);
   if (!llmprof_strings_add(page->strings, name, strlen(name), &m.name))
     return false;
-  for (size_t i = 0; i < page->metric_count; i++)
-    if (page->metrics[i].name == m.name) return true;
+  if (m.name < known) return true;
   if (!llmprof_grow(&page->metrics, &page->metric_cap, page->metric_count + 1,
                     sizeof *page->metrics))
     return false;
