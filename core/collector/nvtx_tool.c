@@ -381,9 +381,10 @@ static int push(event *e) {
   const char *in = name_of(e->domain);
   e->type = SPOOL_NVTX_PUSH;
   units_push(in, text ? text : "", size);
-  leave();
   log_event(e);
-  return ranges_push(number_of(e->domain), in, text ? text : "", size);
+  int level = ranges_push(number_of(e->domain), in, text ? text : "", size);
+  leave();
+  return level;
 }
 
 static int pop(event *e) {

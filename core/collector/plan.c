@@ -34,8 +34,10 @@ unit_by plan_by(void) {
   return (unit_by)atomic_load(&by_now);
 }
 
-bool plan_init(void) {
-  atomic_store(&by_now, UNIT_BY_PROCESS);
+/* False: out of memory, and the plan is the one of before. */
+static bool make_anew(unit_by by) {
+  plan_launch *launches = calloc(PLAN_LAUNCHES, sizeof *launches);
+  if (!launches) return false;
   forget();
   the_plan = (plan){
       .memory = (size_t)256 << 20,
@@ -48,15 +50,19 @@ bool plan_init(void) {
       .pause_s = 600,
       .stall_s = 60,
       .flush_s = 0.5,
+      .launches = launches,
   };
-  the_plan.launches = calloc(PLAN_LAUNCHES, sizeof *the_plan.launches);
-  return the_plan.launches != NULL;
+  atomic_store(&by_now, by);
+  return true;
+}
+
+bool plan_init(void) {
+  return make_anew(UNIT_BY_PROCESS);
 }
 
 bool plan_on_demand(void) {
-  if (!plan_init()) return false;
+  if (!make_anew(UNIT_BY_SOCKET)) return false;
   the_plan.begun = true;
-  atomic_store(&by_now, UNIT_BY_SOCKET);
   return true;
 }
 
