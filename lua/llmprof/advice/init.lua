@@ -110,7 +110,9 @@ local function own_work(results, finding)
   for _, change in ipairs(finding.changes) do
     if not (finding.kernels and change:find "^scale%(kernels:") then return nil end
   end
-  return lists.sum(finding.kernels, function(id) return results.kernels[id].total_ns end)
+  return lists.sum(finding.kernels, function(id)
+    return (results.kernels[id] or {}).total_ns -- another check says that there is no such kernel
+  end)
 end
 
 
@@ -185,9 +187,10 @@ local function replay_changes(results, finding, replay, of_others)
   local gain, low, high = made.gain, made.low, made.high
   if made.bound then
     finding.no_gain = made.bound
-    gain, finding.spends, finding.behind = at_most(results, stage, made, finding)
-    if gain <= 0 then return end -- nothing is known of it
-    low, high = 0, gain
+    local most, spends, behind = at_most(results, stage, made, finding)
+    finding.behind = behind
+    if most <= 0 then return end -- nothing is known of it
+    gain, finding.spends, low, high = most, spends, 0, most
   else
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
