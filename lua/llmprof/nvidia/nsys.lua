@@ -399,7 +399,7 @@ function nsys.export(path, report, target, options)
     made, said = run_export(nsys.export_argv(path, report, target, true), target, options)
   end
   if not made and options.version then
-    local last -- line that it said
+    local last -- the last line that it printed
     for line in said:gmatch "[^\n]+" do
       if line:find "%w" then last = line:match "^%s*(.-)%s*$" end
     end

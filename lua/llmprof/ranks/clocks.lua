@@ -6,7 +6,7 @@ local pack = require "llmprof.pack"
 
 local clocks = {}
 
--- Pairs of collectives' ends that a fit wants at least, and that clocks want which need none.
+-- Fewest pairs of collectives' ends for a fit, and to trust clocks that need none.
 local LEAST_PAIRS, LEAST_AS_THEY_ARE = 8, 4
 
 -- Ends of one collective lie this near each other on one clock; clocks that do not

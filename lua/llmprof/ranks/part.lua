@@ -134,7 +134,7 @@ end
 local function communicators_of(trace, found)
   local list, known = json.list {}, {}
   local function entry(communicator)
-    local id = ("%016x"):format(communicator) -- 64 bits are no number of JSON
+    local id = ("%016x"):format(communicator) -- JSON numbers do not hold 64 bits
     return lists.entry(list, known, id, { id = id, ranks = json.list {} })
   end
   local with_id = found:where { { "communicator", "~=", false } }

@@ -260,7 +260,7 @@ function start.would_run(made, cfg, kept)
   local ctx = { recipe = made, cfg = cfg, state = state_on_paper(cfg),
     run = setmetatable({ dir = "<run>" }, { __index = paper }) }
   kept = kept or source.kept and source.kept(ctx)
-  local selected -- from it, in words
+  local selected -- what is selected from the kept timeline, in words
   if kept then
     ctx.state.trace = trace_file.open(kept)
     ctx.state.found = stages.find(ctx.state.trace, made.stages, cfg.repeats.skip_first)

@@ -31,8 +31,12 @@ function lists.map(list, key)
 end
 
 
--- The entries of the lists that a field of each entry is, or a function gives, as a new list.
-function lists.flat(list, key) return lists.joined(table.unpack(lists.map(list, key))) end
+-- The lists that a field, or a function, gives for each entry, joined into a new one.
+function lists.flat(list, key)
+  local made = {}
+  for _, own in ipairs(lists.map(list, key)) do lists.add(made, own) end
+  return made
+end
 
 
 -- The entries that are wanted, by a field or a function of one, as a new list.

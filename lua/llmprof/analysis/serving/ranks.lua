@@ -153,8 +153,8 @@ function rank_view.uncounted(trace, found)
 end
 
 
--- Of one rank without steps there is something to say from this part of its GPU time in
--- collectives on: what they wait for is not known.
+-- One rank without steps gets a record only if it spends this share of its GPU time in
+-- collectives: what they wait for is not known.
 local WORTH = 0.1
 
 

@@ -182,7 +182,7 @@ end
 
 -- Steps as they are all alike, and as even as they are long.
 local function confidence_of(anchor, generations, made)
-  local steps = lists.joined(table.unpack(generations))
+  local steps = lists.flat(generations, function(generation) return generation end)
   if #steps == 0 then return 0, 0 end
   local worth = anchor.named and 1 or is_layered(anchor, made) and UNNAMED_WORTH or 0
   return lists.sum(steps, "likeness") / #steps * math.max(1 - anchor.rhythm.spread, 0) * worth,
@@ -271,8 +271,8 @@ local function instances_of(trace, anchor, generations, wanted)
 end
 
 
--- Ranges of PyTorch that say that a step is one of training, or of a batch that a DataLoader hands
--- out, where there is one for each; it is no token then.
+-- Ranges of PyTorch that mark a step of training, or a batch that a DataLoader hands out. If
+-- there is one for each step, the steps are no tokens.
 local OF_BATCHES = { "^enumerate%(DataLoader", "^Optimizer%.step" }
 
 local function are_batches(trace, steps)

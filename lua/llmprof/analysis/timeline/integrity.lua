@@ -161,8 +161,8 @@ local function orphans(state)
   return { level = level_of(share, LOST_WARNING),
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
       text.count(state.ops)),
-    fix = remedy(state, "they were launched before the capture began, or their calls were "
-      .. "filtered out", "nsys.trace=[cuda,nvtx] takes them") }
+    fix = remedy(state, "begin the capture before the work is launched, and record all API calls",
+      "nsys.trace=[cuda,nvtx]") }
 end
 
 
@@ -230,7 +230,7 @@ local function diagnostics(state)
   local words = text.truncate(table.concat(said, "; "), 300, "end")
   if state.by_profiler then -- which reports nothing: llmprof read its file
     return { level = "warning", text = words,
-      fix = "record it again if that matters to what is asked" }
+      fix = "record it again if you need what was left out" }
   end
   return { level = "warning", text = state.reader .. " reported: " .. words,
     fix = "capture a shorter range" .. (state.log
@@ -302,7 +302,7 @@ local function inferred_ranks(state)
     return nil
   end
   return { level = "warning", text = ("no range marks the stages: they are inferred from one of %d "
-    .. "ranks, and what the others ran meanwhile counts for them"):format(#ranks),
+    .. "ranks, and include what the other ranks ran meanwhile"):format(#ranks),
     fix = "mark the stages with ranges; llmprof ranks tells the steps of each rank" }
 end
 

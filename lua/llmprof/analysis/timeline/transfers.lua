@@ -15,7 +15,7 @@ function transfers.list(trace, found)
   local sums, list = {}, json.list {}
   local by = { "direction", "host_memory" }
   if not found.whole then by[3] = "stage" end
-  -- whose columns are made for copies and sets alone, which are few beside the kernels
+  -- the columns of transfers are made for copies and sets alone, few beside the kernels
   local copies = stages.used(trace, errors.check(trace:frame "transfers"), found)
     :where { kind = "copy" }
   for _, group in ipairs(copies:group { by = by, sum = { "bytes" }, total = { "duration" } }) do

@@ -23,7 +23,7 @@ local function texts(path, folder)
   local opened, all = assert(trace.open(path)), {}
   for _, name in ipairs(stats.names) do
     local report = stats.report(opened, name, {})
-    all[name] = tables.render("csv", report.columns, report.rows, { keys = "title" })
+    all[name] = tables.render("csv", report.columns, report.rows)
   end
   for _, packed in ipairs { false, true } do
     local target = folder .. "/timeline"

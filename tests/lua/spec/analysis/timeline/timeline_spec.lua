@@ -177,7 +177,7 @@ kernel 70 80 call=6 a
       end
     end
     assert.equal("warning: no range marks the stages: they are inferred from one of 2 ranks, and "
-      .. "what the others ran meanwhile counts for them", inferred "")
+      .. "include what the other ranks ran meanwhile", inferred "")
     assert.is_nil(inferred "kernel 30 40 pid=1 device=0 ncclDevKernel_AllReduce_Sum_f32_RING_LL\n")
   end)
 
@@ -205,8 +205,8 @@ call 100 102 id=1 cudaLaunchKernel
       { name = "launches", level = "problem", text = "5 kernel launches, 2 without a kernel",
         fix = "let the workload synchronise before it exits; capture a shorter range" },
       { name = "orphans", level = "problem", text = "1 of 4 GPU operations have no API call",
-        fix = "they were launched before the capture began, or their calls were "
-      .. "filtered out (nsys.trace=[cuda,nvtx] takes them)" },
+        fix = "begin the capture before the work is launched, and record all API calls "
+          .. "(nsys.trace=[cuda,nvtx])" },
       { name = "processes", level = "warning",
         text = "1 of 2 processes that used CUDA have no GPU work: 20",
         fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" },
