@@ -294,7 +294,7 @@ function findings.in_plain_words(results)
       python and "Python" or "the program's own code", waits, of)
   end
   return ("The GPU works %s of %s%s."):format(words.percent(1 - idle), of,
-    stage.bound == "GPU" and ": its kernels set the pace"
+    stage.bound == "GPU" and ": its own work sets the pace"
       or stage.bound and (" and waits for the CPU %s of it"):format(waits)
       or " and is idle for the rest")
 end

@@ -566,8 +566,10 @@ end
 local function check_measured(levels, count)
   local low, high = levels.least, levels.most
   if count < low or count > high then
-    usage(("load(%d) does not lie between %d and %d"):format(count, low, high),
-      "those at which requests were measured; name more runs for others")
+    local at = low == high and ("%d at once only"):format(low)
+      or ("%d to %d at once"):format(low, high)
+    usage(("load(%d): requests were measured at %s"):format(count, at),
+      "name runs under other loads, too")
   end
   return count
 end

@@ -676,10 +676,11 @@ describe("a load that was not measured", function()
     local function said(list, wanted)
       return failure(function() load.predict(load.requests(list), wanted) end)[2]
     end
-    assert.equal("load(1) does not lie between 2 and 8", said(two, { 1 }))
+    assert.equal("load(1): requests were measured at 2 to 8 at once", said(two, { 1 }))
     local rows, _, refused = load.predict(load.requests(two), { 4, 9 })
     assert.same({ 1, 4 }, { #rows, rows[1].concurrency })
-    assert.same({ "load(9) does not lie between 2 and 8" }, { refused[1].message, refused[2] })
+    assert.same({ "load(9): requests were measured at 2 to 8 at once" },
+      { refused[1].message, refused[2] })
     assert.equal("load: there are no requests of a load to a server", said({ {} }, { 4 }))
     assert.matches("^load%(8%): %d+ tokens of prompts would meet in a step, %d+ did$",
       said({ served(7, 80, false, { [3] = 1 }, 30) }, { 8 }))
