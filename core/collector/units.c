@@ -26,7 +26,8 @@ static uint32_t number;       /* of the last unit that began */
 static atomic_bool open;      /* is a unit open? */
 static plan_step current;     /* its step */
 static plan_step recording;   /* what is switched on now */
-static atomic_bool stopped;   /* for good, or until units_allow */
+static atomic_bool stopped;   /* for good */
+static atomic_bool held;      /* until units_allow */
 static atomic_bool in_window; /* of unit.within */
 static atomic_int apart;      /* step of the range that is open and a unit of
                                * its own, STEP_END outside of such */
@@ -184,9 +185,13 @@ static void open_unit(plan_step step) {
   atomic_store(&open, true);
 }
 
+static bool may_begin(void) {
+  return !atomic_load(&stopped) && !atomic_load(&held);
+}
+
 static void next_unit(void) {
   pthread_mutex_lock(&lock);
-  if (!atomic_load(&stopped)) {
+  if (may_begin()) {
     close_unit();
     open_unit(next_step());
   }
@@ -196,7 +201,7 @@ static void next_unit(void) {
 /* Takes no part in the plan's order. */
 static void unit_apart(plan_step step) {
   pthread_mutex_lock(&lock);
-  if (!atomic_load(&stopped)) {
+  if (may_begin()) {
     close_unit();
     atomic_store(&apart, (int)step);
     open_unit(step);
@@ -242,7 +247,7 @@ void units_driver(void) {
 /* Lines of a graph are those of its capture, which CUPTI has to see. */
 static void see_capture(void) {
   pthread_mutex_lock(&lock);
-  if (!atomic_load(&stopped)) {
+  if (may_begin()) {
     close_unit();
     switch_to(STEP_SKIP);
     bool entered = guard_enter();
@@ -343,15 +348,13 @@ bool units_reset(void) {
   set_resting(false);
   atomic_store(&apart, STEP_END);
   atomic_store(&in_window, false);
-  atomic_store(&stopped, true);
+  atomic_store(&held, true);
   pthread_mutex_unlock(&lock);
   return true;
 }
 
 void units_allow(void) {
-  pthread_mutex_lock(&lock);
-  atomic_store(&stopped, false);
-  pthread_mutex_unlock(&lock);
+  atomic_store(&held, false);
 }
 
 bool units_write(const log_entry *entry) {
@@ -368,6 +371,7 @@ void units_forget(void) {
   taken = number = 0;
   atomic_store(&open, false);
   atomic_store(&stopped, false);
+  atomic_store(&held, false);
   atomic_store(&in_window, false);
   atomic_store(&apart, STEP_END);
   atomic_store(&profiled, false);

@@ -31,8 +31,8 @@ void units_tick(void);
  * llmprof asks for no more. */
 void units_end(void);
 
-/* End the unit that is open, begin the plan's list anew at the next one, and
- * let none begin, so that the plan may change, until units_allow.
+/* End the open unit and go back to the start of the plan's list. No unit begins
+ * until units_allow, so that the plan may change.
  * False: a unit is just beginning or ending; try again. */
 bool units_reset(void);
 void units_allow(void);

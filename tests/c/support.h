@@ -102,7 +102,8 @@ void test_expect_rows(llmprof_frame *frame, const char *expected,
 llmprof_frame *test_frame_of(llmprof_trace *trace, const char *name);
 const char *test_string_of(const llmprof_trace *trace, uint32_t string);
 
-/* A trace says so many things, each of which has the wanted words in it. */
+/* Asserts that a trace has so many diagnostics, and that each holds its words.
+ */
 void test_expect_said(llmprof_trace *trace, const char *const *wanted,
                       size_t count);
 #define TEST_SAID(trace, ...)                                   \

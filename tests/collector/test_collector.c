@@ -113,7 +113,7 @@ static long long begin_of(const char *name) {
   return time ? atoll(time + 1) : 0;
 }
 
-/* Not by name: numbers of processes get longer, and begin anew. */
+/* Not by name: process numbers get longer, and wrap. */
 static int by_begin(const void *a, const void *b) {
   long long x = begin_of(*(char *const *)a), y = begin_of(*(char *const *)b);
   return (x > y) - (x < y);
