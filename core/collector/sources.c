@@ -44,6 +44,8 @@ static void take_launches(void) {
 
 static bool begin(void) {
   if (the_plan.sources == SOURCES_OFF) return false;
+  /* Who wants kernels alone pays for no lines that were not asked for. */
+  if (the_plan.sources == SOURCES_AUTO && !the_plan.calls) return false;
   if (the_plan.sources == SOURCES_NATIVE) return native_begin();
   python_state now = python_begin();
   if (now != PYTHON_NONE || the_plan.sources == SOURCES_PYTHON) tell(now);

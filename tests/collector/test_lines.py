@@ -144,16 +144,19 @@ def main(collector, cupti, cuda):
         "_Z5innerv": {None},
         "said": True,
     }
-    failed = 0
-    for plan, expected in (
-            (("sources = python",), wanted),
-            (("sources = auto",), wanted),  # by process: CUPTI is there from the start
-            (("sources = off",), dict({name: {None} for name in wanted}, said=False))):
+    none = dict({name: {None} for name in wanted}, said=False)
+    failed, plans = 0, (
+        (("sources = python",), wanted),
+        (("sources = auto",), wanted),  # by process: CUPTI is there from the start
+        (("sources = off",), none),
+        (("timeline = kernels",), none),
+        (("timeline = kernels", "sources = python"), wanted))
+    for plan, expected in plans:
         got = run(collector, cupti, cuda, *plan)
         if got != expected:
             failed += 1
             print(plan, "\n  wanted", expected, "\n  got   ", got)
-    print("3 recordings,", failed, "failed")
+    print(len(plans), "recordings,", failed, "failed")
     sys.exit(failed != 0)
 
 

@@ -15,11 +15,12 @@ said with the range that nine in ten of 2,000 draws of the processes give: a rat
 better than that.
 
 With --programs it measures those of programs.py and nothing else: --turns processes of each tool
-load together, --at-once of them, and then do a round each, one after the other, in random order:
-that is a cycle. Cycles go on for S seconds with each program. The table has quartiles of the
-rounds of all. What a tool adds is the median, over cycles, of how far the median of its rounds in
-that cycle lies above that of no tool: a slow minute of the host hits both. Ranges are of nine in
-ten of 2,000 draws, each of cycles and in each of them of rounds. --without leaves out tools.
+load together, --at-once of them. Then one process of each tool does a round, one after the other,
+in random order: that is a cycle, and the next cycle is of the next processes. A round is a prompt
+and --tokens tokens; short ones put what is compared close together, since the host is slow for some
+seconds and fast for others. Cycles go on for S seconds with each program. The table has quartiles
+of the rounds. What a tool adds is the median, over cycles, of how far its round lies above that of
+no tool. Ranges are of nine in ten of 2,000 draws of cycles. --without leaves out tools.
 """
 
 from __future__ import annotations
@@ -315,40 +316,43 @@ def gather(server: socket.socket, guests: List[Guest], seconds: float) -> None:
         guests[int(lines.readline())].said = lines
 
 
-Cycles = Dict[str, List[List[float]]]  # of each tool, rounds of its processes in each cycle, ms
+Cycles = Dict[str, List[float]]  # of each tool, the round of each cycle, ms
 
 
 def in_turns(guests: List[Guest], seconds: float) -> Cycles:
-    """One round after the other, in random order, nobody else at work, until time is up."""
-    dice, longest, cycles = random.Random(1), 0.0, 0
-    found: Dict[Guest, List[float]] = {guest: [] for guest in guests}
+    """Cycles of one process of each tool, nobody else at work, until time is up. A tool of which a
+    process fails is left out."""
+    dice = random.Random(1)
+    of_tool: Dict[str, List[Guest]] = {}
+    for guest in guests:
+        of_tool.setdefault(guest.tool, []).append(guest)
+    found: Cycles = {tool: [] for tool in of_tool}
+    processes = min(map(len, of_tool.values()))
 
-    def each(do: Callable[[Guest], None]) -> None:
-        for guest in dice.sample(list(found), len(found)):
+    def each(number: int, do: Callable[[Guest], None]) -> None:
+        for tool in dice.sample(list(found), len(found)):
             try:
-                do(guest)
+                do(of_tool[tool][number])
             except (Failed, OSError) as failure:
-                complain(Failed(f"{guest.tool}: {failure}"))
-                del found[guest]
+                complain(Failed(f"{tool}: {failure}"))
+                del found[tool]
 
     def turn(guest: Guest) -> None:
         guest.say("go")
-        found[guest].append(1e3 * float(guest.hear()))
+        found[guest.tool].append(1e3 * float(guest.hear()))
 
     def get_ready(guest: Guest) -> None:
         guest.hear()
 
-    each(get_ready)
-    begun = time.monotonic()
-    while found and (cycles < 3 or time.monotonic() - begun + longest < seconds):
-        at, cycles = time.monotonic(), cycles + 1
-        each(turn)
-        longest = max(longest, time.monotonic() - at)
-    each(lambda guest: guest.say("next"))
-    by_tool: Dict[str, List[List[float]]] = {}
-    for guest, rounds in found.items():
-        by_tool.setdefault(guest.tool, []).append(rounds[1:])  # the first is a cold one
-    return {tool: [list(cycle) for cycle in zip(*each)] for tool, each in by_tool.items()}
+    for number in range(processes):
+        each(number, get_ready)
+    begun, cycles = time.monotonic(), 0
+    while found and (cycles < 3 * processes or time.monotonic() - begun < seconds):
+        each(cycles % processes, turn)
+        cycles += 1
+    for number in range(processes):
+        each(number, lambda guest: guest.say("next"))
+    return {tool: rounds[processes:] for tool, rounds in found.items()}  # without cold ones
 
 
 LAUNCHES = """
@@ -370,9 +374,8 @@ for _, said in pairs(rounds) do print(said) end
 
 def added_ms(one: Cycles, tool: str, above: str, dice: Dice) -> float:
     """What the tool adds to a round, above another."""
-    cycles = some(range(len(one[above])), dice)
-    return statistics.median(statistics.median(some(one[tool][n], dice))
-                             - statistics.median(some(one[above][n], dice)) for n in cycles)
+    pairs = list(zip(one[tool], one[above]))
+    return statistics.median(ours - theirs for ours, theirs in some(pairs, dice))
 
 
 def of_nsys(all_of: List[Cycles], tool: str) -> str:
@@ -412,8 +415,7 @@ def show_added(all_of: List[Cycles], launches: int) -> None:
 def show_program(name: str, cycles: Cycles, launches: int) -> None:
     print(f"\n{name}" + (f", {launches} launches a round" if launches else ""))
     print("\n| | rounds | ms: quartiles |\n|---|---|---|")
-    for tool, each in cycles.items():
-        rounds = sum(each, [])
+    for tool, rounds in cycles.items():
         low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
         print(f"| {tool} | {len(rounds)} | {low:.1f}, {middle:.1f}, {high:.1f} |")
     show_added([cycles], launches)
@@ -454,7 +456,7 @@ def programs(args: argparse.Namespace) -> None:
             guests: List[Guest] = []
             for tool, (before, env) in list(ways.items()) * min(args.at_once, args.turns - begun):
                 work = ["python3", str(ROOT / "tests/gpu/programs.py"), f"{folder}/socket",
-                        str(len(guests)), args.programs]
+                        str(len(guests)), args.programs, "--tokens", str(args.tokens)]
                 guests.append(Guest(tool, [*before, *work, *["--torch"] * (tool[0] == "t")], env))
             try:
                 gather(server, guests, 240)
@@ -501,6 +503,7 @@ def options(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)) - 1)
     parser.add_argument("--json", help="each figure, as JSON")
     parser.add_argument("--programs", metavar="NAME,...", help="of programs.py")
+    parser.add_argument("--tokens", type=int, default=8, help="of a round (8)")
     parser.add_argument("--without", metavar="WORD,...", help="tools with a WORD in their names")
     parser.add_argument("--turns", type=int, default=5, help="processes of each tool (5)")
     parser.add_argument("--at-once", type=int, default=5, help="of them, loaded together (5)")

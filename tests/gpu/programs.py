@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Programs as people run them, for overhead.py, which says when a round begins.
 
-    tests/gpu/programs.py SOCKET NUMBER PROGRAM[,PROGRAM...] [--torch]
+    tests/gpu/programs.py SOCKET NUMBER PROGRAM[,PROGRAM...] --tokens N [--torch]
 
 hf is `generate` of Hugging Face, a Llama of 1.5 B with random weights; eager1, eager16 and graph1
 are causal_lm.py (alt_llm.lua) of the same dimensions at those batches, eager and as CUDA graphs;
 deepseek_ocr is the workload of that name; vllm_eager and vllm_graph are vLLM in this process, with
 the model that PROGRAMS_MODEL names (random_model.py): four prompts without and two with graphs.
-A round is the prompt and TOKENS tokens. --torch: under torch.profiler, with CPU and CUDA.
+A round is the prompt and N tokens. --torch: under torch.profiler, with CPU and CUDA.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from typing import Any, Callable, Dict, Iterator, List
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOKENS = 16
 ENGINE: List[Any] = []  # vLLM's
 LLAMA = {"model_type": "llama", "vocab_size": 128256, "hidden_size": 2048,
          "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
@@ -59,9 +58,10 @@ class Turns:
 
 
 Rounds = Iterator[None]
+Program = Callable[[Rounds, int], None]  # with as many tokens
 
 
-def hf(rounds: Rounds) -> None:
+def hf(rounds: Rounds, tokens: int) -> None:
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(0)
     torch.set_default_dtype(torch.bfloat16)
@@ -72,16 +72,16 @@ def hf(rounds: Rounds) -> None:
 
     def once() -> None:
         with torch.inference_mode():
-            model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=TOKENS,
-                           min_new_tokens=TOKENS, do_sample=False, pad_token_id=0)
+            model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens,
+                           min_new_tokens=tokens, do_sample=False, pad_token_id=0)
 
     once()
     for _ in rounds:
         once()
 
 
-def workload(script: str, *words: str) -> Callable[[Rounds], None]:
-    def run(rounds: Rounds) -> None:
+def workload(script: str, *words: str) -> Program:
+    def run(rounds: Rounds, tokens: int) -> None:
         path = ROOT / "recipes/workloads" / script
         sys.path.insert(0, str(path.parent))
         import workload_engine as engine
@@ -97,7 +97,7 @@ def workload(script: str, *words: str) -> Callable[[Rounds], None]:
             config = pathlib.Path(folder, "config.json")
             config.write_text(json.dumps(LLAMA), encoding="utf-8")
             sys.argv = [str(path), "--device", "cuda:0", "--dtype", "bf16", "--warmup", "1",
-                        "--max-new-tokens", str(TOKENS), *words]
+                        "--max-new-tokens", str(tokens), *words]
             if script == "causal_lm.py":
                 sys.argv += ["--model-config", str(config), "--prompt-tokens", "512"]
             try:
@@ -108,9 +108,9 @@ def workload(script: str, *words: str) -> Callable[[Rounds], None]:
     return run
 
 
-def vllm(prompts: int) -> Callable[[Rounds], None]:
+def vllm(prompts: int) -> Program:
     """Of one engine, which has graphs of the decode of two."""
-    def run(rounds: Rounds) -> None:
+    def run(rounds: Rounds, tokens: int) -> None:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         from vllm import LLM, SamplingParams
         if not ENGINE:
@@ -121,14 +121,14 @@ def vllm(prompts: int) -> Callable[[Rounds], None]:
                 compilation_config={"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY",
                                     "cudagraph_capture_sizes": [1, 2]}))
         asked: List[Any] = [{"prompt_token_ids": [3 + n] * 128} for n in range(prompts)]
-        how = SamplingParams(max_tokens=TOKENS, temperature=0, ignore_eos=True)
+        how = SamplingParams(max_tokens=tokens, temperature=0, ignore_eos=True)
         ENGINE[0].generate(asked, how, use_tqdm=False)
         for _ in rounds:
             ENGINE[0].generate(asked, how, use_tqdm=False)
     return run
 
 
-PROGRAMS: Dict[str, Callable[[Rounds], None]] = {
+PROGRAMS: Dict[str, Program] = {
     "hf": hf,
     "eager1": workload("causal_lm.py", "--batch", "1"),
     "eager16": workload("causal_lm.py", "--batch", "16"),
@@ -144,6 +144,7 @@ def main() -> None:
     parser.add_argument("socket")
     parser.add_argument("number")
     parser.add_argument("programs", type=lambda words: words.split(","))
+    parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--torch", action="store_true")
     args = parser.parse_args()
     turns = Turns(args.socket, args.number)
@@ -151,7 +152,7 @@ def main() -> None:
         from torch.profiler import ProfilerActivity, profile
         profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).__enter__()
     for name in args.programs:
-        PROGRAMS[name](turns.rounds(name))
+        PROGRAMS[name](turns.rounds(name), args.tokens)
         gc.collect()
         torch.cuda.empty_cache()
     if args.torch:
