@@ -147,14 +147,15 @@ end
 -- The Markdown page of what each column of the reports' tables means.
 function reference.columns()
   local lines = { "# Columns of tables", "",
-    "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured. The\n"
-      .. "field is what JSON and CSV call the column, or where results.json has it." }
+    "Times are on the GPU's clock; those of the CPU, of its calls and of runs without the\n"
+      .. "profiler are on the CPU's. An empty cell was not measured. The field is what JSON and\n"
+      .. "CSV call the column." }
   for _, part in ipairs(require("llmprof.report.meanings").parts()) do
     lines[#lines + 1] = ("\n## %s\n"):format(part.title)
     if part.about then lines[#lines + 1] = part.about .. "\n" end
-    lines[#lines + 1] = "| column | unit | meaning | field |\n|---|---|---|---|"
+    lines[#lines + 1] = "| column | meaning | field |\n|---|---|---|"
     for _, row in ipairs(part) do
-      lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(table.unpack(row))
+      lines[#lines + 1] = ("| %s | %s | `%s` |"):format(table.unpack(row))
     end
   end
   return table.concat(lines, "\n") .. "\n"

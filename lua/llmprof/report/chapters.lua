@@ -8,7 +8,6 @@ local key_sets = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.report.operators"
-local overhead = require "llmprof.analysis.latency.overhead"
 local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
 local sections = require "llmprof.report.sections"
@@ -81,89 +80,6 @@ local function load_blocks(results)
 end
 
 
-local function counted(count, what)
-  return ("%s %s%s"):format(text.count(count), what, count == 1 and "" or "s")
-end
-
-
--- What a section says in a few words, for its heading while it is folded: results -> text, or nil.
-local summaries = {
-  advice = function(results) return counted(#findings.list(results), "finding") end,
-  aggregates = function(results)
-    local tpot = overhead.latency_of(results).tpot
-    return tpot and "TPOT " .. words.ms(tpot.first.mean_ns)
-  end,
-  load = function(results)
-    local ttft = results.load and results.load.ttft
-    return ttft and "TTFT " .. words.ms(ttft.mean_ns)
-  end,
-  -- the largest part of TTFT
-  first_token = function(results)
-    local most = lists.largest(sections.find("first_token").rows(results), "ns")
-    return most and ("%s %s"):format(most.label, words.percent(most.share))
-  end,
-  kv_cache = function(results)
-    local made = results.kv_cache
-    if made.use then return ("%s full at most"):format(words.percent(made.use.max)) end
-    return made.bytes_per_token and text.bytes(made.bytes_per_token // 1) .. " a token"
-  end,
-  stages = function(results)
-    local said = lists.map(results.stages, function(stage)
-      return stage.wall and not stage.parent
-        and ("%s %s"):format(stage.name, words.ms((overhead.time_of(results, stage)))) or nil
-    end)
-    return #said > 0 and table.concat(said, ", ")
-  end,
-  -- the function that most samples of the last stage are in, which is the decode as a rule
-  cpu_samples = function(results)
-    local list = results.cpu_samples.stages
-    for i = #list, 1, -1 do
-      local stage, first = list[i], list[i].functions[1]
-      if first and not stage.file then
-        return ("%s: %s %s"):format(stage.stage, text.truncate(first.name, 48, "middle"),
-          words.percent(first.self / stage.samples))
-      end
-    end
-    return counted(list[1].samples, "sample")
-  end,
-  gaps = function(results) return "up to " .. words.ms(results.gaps[1].ns) end,
-  lines = function(results)
-    local first = results.lines.rows[1]
-    return first and ("%s %s"):format(first.line, words.percent(first.share or 0)) or "none known"
-  end,
-  modules = function(results)
-    local made = results.modules
-    return made.modules[1] and counted(#made.modules, "module")
-      or counted(#made.operators, "operator")
-  end,
-  layers = function(results) return counted(results.layers.count, "layer") end,
-  ranks = function(results) return counted(#results.ranks.ranks, "rank") end,
-  mfu = function(results)
-    local whole = results.efficiency or {}
-    local said = words.shares(function(key) return whole[key] and whole[key].value end)
-    return #said > 0 and table.concat(said, ", ") or "not measured"
-  end,
-  roofline = function(results)
-    local counters = results.counters or {}
-    return counters.coverage and ("counters cover %s of the kernels' time%s"):format(
-      words.percent(counters.coverage), words.lacking(counters.lacking)) or "without counters"
-  end,
-  kernels = function(results) return counted(#results.kernels, "kernel") end,
-  operators = function(results)
-    local made = results.operators
-    return made and counted(#made.operators, "operator") or "not measured"
-  end,
-  trust = function(results) return results.integrity and results.integrity.verdict end,
-  missing = function(results)
-    return #results.missing > 0 and counted(#results.missing, "subject") or "nothing"
-  end,
-  abstained = function(results)
-    return counted(#(results.advice and results.advice.abstained or {}), "rule")
-  end,
-  silent = function(results) return counted(#results.advice.silent, "rule") end,
-}
-
-
 -- A section that is its table, or the sentence where that has no row.
 local function table_or(name, otherwise)
   return function(results)
@@ -179,7 +95,7 @@ local SAMPLES = 16
 local list = {
   { "advice", "What to Do", findings.blocks, tables = { "findings" } },
   { "aggregates", "Aggregates", parts.aggregates,
-    tables = { "aggregates", "latency", "repeats", "running_cost" } },
+    tables = { "latency", "repeats", "running_cost" } },
   { "load", sections.find("load").title, load_blocks,
     tables = { "load", "load_times", "engine_metrics" },
     when = function(results) return results.load or results.engine_metrics end },
@@ -217,9 +133,9 @@ local list = {
   { "roofline", "Roofline", parts.roofline, tables = { "roofline", "ranges", "headroom" } },
   { "kernels", "Top Kernels", parts.kernels,
     tables = { "stage_kernels", "page_kernels", "top_kernels", "transfers", "selection" } },
-  { "operators", "Top Operators", operators.top,
-    tables = { "top_operators", "operators", "timeline_operators", "summary_operators",
-      "operator_stages", "operator_kernels" } },
+  { "operators", "Top Operators", operators.blocks,
+    tables = { "operators", "timeline_operators", "summary_operators", "operator_stages",
+      "operator_kernels" } },
   { "trust", "How Far to Trust It", parts.trust, tables = { "integrity", "overhead" } },
   { "missing", "Not Measured", table_or("missing", "Nothing that the recipe asked for."),
     tables = { "missing" } },
@@ -370,8 +286,8 @@ local function own_blocks(results, entry, most)
 end
 
 
--- Sections of a layout that are there: a list of { name, title, content, summary (what it comes
--- to in a few words, or nil) }. make(results, entry): what ours say; of the view's otherwise.
+-- Sections of a layout that are there: a list of { name, title, content }. make(results, entry):
+-- what ours say; of the view's otherwise.
 function chapters.laid_out(results, entries, view, make)
   return lists.map(entries, function(entry)
     local content
@@ -382,10 +298,8 @@ function chapters.laid_out(results, entries, view, make)
         and chapters.content(results, entry.name, view)
       content = content and fitted(content, entry, make ~= nil)
     end
-    local summary = summaries[entry.name]
     return content and #content > 0 and { name = entry.name, content = content,
-      title = entry.title or by_name[entry.name].title,
-      summary = not entry.title and summary and summary(results) or nil } or nil
+      title = entry.title or by_name[entry.name].title } or nil
   end)
 end
 

@@ -3,11 +3,8 @@
 --
 -- A column has its key, its title and what it means, but where another of this title under the
 -- same heading of `llmprof help columns` (llmprof.report.meanings) says so; and more that
--- llmprof.tables knows. unit and field are for that page, where title and key do not tell the unit
--- and where it stands in results.json.
+-- llmprof.tables knows.
 local columns = {}
-
-local ABSENT = "not measured"
 
 local function column(made, meaning, more)
   if type(meaning) == "table" then meaning, more = nil, meaning end
@@ -59,61 +56,52 @@ local kernel = {
   id("id", "#", "number of the kernel in the bundle"),
   name("label", "kernel", 72, "what it does, its types or tile, where it is from; one per full "
     .. "name"),
-  word("device_name", "device", "GPU, and its number", { field = "`device`" }),
+  word("device_name", "device", "GPU, and its number"),
   word("where", "stage"), word("category", "category"),
   ms("total_ns", "total", 3, "sum of their durations"),
   count("calls", "calls", "launches"),
   ms("mean_ns", "mean", 4, "mean of them"),
   bar("share", "of kernels", "of the time of all kernels of all stages, or of the stage where the "
-    .. "table is of one: copies and graphs that were traced as wholes are none",
-    { field = "`share`, `stage_share`" }),
+    .. "table is of one: copies and graphs that were traced as wholes are none"),
   word("counted", "counters", "what they are of: `own` launches in this stage, those `of` another "
-    .. "stage, `other shapes`, or `none`", { field = "`counters.match`" }),
+    .. "stage, `other shapes`, or `none`"),
   word("bound", "bound", "the unit that is busiest, from 60 % of its peak on: `DRAM`, `L2`, `L1`, "
     .. "`tensor`, `fp32`, `fp64`, `ALU`, `issue`; below that `latency`, where every unit is known; "
     .. "`unknown` with what was not measured; `waiting` for other ranks. `some SM unit` and `L2 or "
-    .. "L1` are sums over units, where the unit was not measured",
-    { field = "ncu, SpeedOfLight, or rates over the GPU's peaks" }),
-  count("bound_percent", "at %", "how busy that unit is; with `latency`, the busiest one; nothing "
-    .. "with `unknown`", { field = "`counters.bound_percent`" }),
-  number("sm_percent", "SM %", 1, "compute throughput, of the peak",
-    { field = "ncu, SpeedOfLight" }),
-  number("dram_percent", "DRAM %", 1, "memory throughput of DRAM, of the peak",
-    { field = "ncu, SpeedOfLight; else bytes over time and bandwidth" }),
-  number("occupancy_percent", "occupancy %", 1, "warps that an SM held, of those it could",
-    { field = "ncu, Occupancy" }),
+    .. "L1` are sums over units, where the unit was not measured"),
+  count("bound_percent", "at %",
+    "how busy that unit is; with `latency`, the busiest one; nothing with `unknown`"),
+  number("sm_percent", "SM %", 1, "compute throughput, of the peak"),
+  number("dram_percent", "DRAM %", 1, "memory throughput of DRAM, of the peak"),
+  number("occupancy_percent", "occupancy %", 1, "warps that an SM held, of those it could"),
   word("second", "second", "the unit that is busiest after that one, and its percent",
-    { optional = true, field = "`counters.second`" }),
+    { optional = true }),
   word("stalls", "warps wait for", "the two largest reasons, of the cycles of all warps, by "
     .. "NVIDIA's names and in words; with `counters.set=full`, or ncu's WarpStateStats",
-    { optional = true, field = "`counters.stalls`" }),
+    { optional = true }),
   count("theoretical_percent", "theoretical %", "warps that the blocks of the shape with the most "
     .. "time fill at most: from its registers, shared memory and threads, and the chip's limits; "
-    .. "no counter", { optional = true, field = "`launch.occupancy_percent`" }),
+    .. "no counter", { optional = true }),
   word("limiter", "limited by", "what keeps more of its warps from an SM: registers, shared "
     .. "memory, the block's size, blocks per SM; with less than one wave the grid's size",
-    { optional = true, field = "`launch.limiter`" }),
+    { optional = true }),
   number("waves", "waves", 2, "its grid over the blocks that all SMs hold at once",
-    { optional = true, field = "`launch.waves`" }),
+    { optional = true }),
   number("tail_share", "tail %", 0, "places for blocks that stay empty in the last wave, of those "
     .. "of all waves: the most that whole waves would save, where blocks take the same time",
-    { scale = 100, optional = true, field = "`launch.tail_share`" }),
+    { scale = 100, optional = true }),
   number("intensity", "AI FLOP/B", 2, "arithmetic intensity: FLOP of all precisions, tensor cores "
-    .. "included, by bytes moved to and from DRAM", { field = "ncu" }),
+    .. "included, by bytes moved to and from DRAM"),
   number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2, of kernels "
     .. "measured in these very shapes; with the bandwidths in the line of roofs it says which "
-    .. "memory binds", { field = "`roofline.kernels[].l2_intensity`" }),
+    .. "memory binds"),
   count("padding", "tiles x", "a matmul that fills its tiles: its FLOP and AI are at least this "
-    .. "many times what its tokens need", { optional = true, field = "`counters.padding`" }),
+    .. "many times what its tokens need", { optional = true }),
   name("line", "line", 64, "that launched most of its time, where stacks are known",
-    { optional = true, field = "`lines[0].line`" }),
+    { optional = true }),
   name("name", "full name", 64, "demangled, shortened in the middle; the whole in a footnote",
     { lesser = true }),
 }
-
--- Of all stages together.
-columns.largest_kernels = pick(kernel, "label", "device_name", "total_ns", "calls", "mean_ns",
-  "share", "name")
 
 columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "counted",
   "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "l2_intensity", "padding",
@@ -126,18 +114,16 @@ columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls",
   "intensity", "padding", "line", "name")
 
 columns.ranges = {
-  word("range", "range", "NVTX range, innermost, or `CUDA graph N`",
-    { field = "`counters.ranges[].range`" }),
+  word("range", "range", "NVTX range, innermost, or `CUDA graph N`"),
   word("stage", "stage"),
   count("occurrence", "occurrence", "which of those measured of the range, from 1"),
   ms("duration_ns", "measured", 3, "from its begin to its end, while it was measured"),
   number("dram_bytes", "DRAM MB", 3, "read and written", { scale = 1e-6 }),
-  number("fp64", "FP64 GFLOP", 3, "of the vector units", { scale = 1e-9, field = "`flop.fp64`" }),
-  number("fp32", "FP32 GFLOP", 3, "of the vector units", { scale = 1e-9, field = "`flop.fp32`" }),
-  number("fp16", "FP16 GFLOP", 3, "of the vector units, an upper bound",
-    { scale = 1e-9, field = "`flop.fp16`" }),
+  number("fp64", "FP64 GFLOP", 3, "of the vector units", { scale = 1e-9 }),
+  number("fp32", "FP32 GFLOP", 3, "of the vector units", { scale = 1e-9 }),
+  number("fp16", "FP16 GFLOP", 3, "of the vector units, an upper bound", { scale = 1e-9 }),
   number("tensor", "tensor GFLOP", 3, "of the tensor cores, padding of tiles included",
-    { scale = 1e-9, field = "`flop.tensor`" }),
+    { scale = 1e-9 }),
   number("sm_percent", "SM %", 1), number("dram_percent", "DRAM %", 1),
   number("intensity", "AI FLOP/B", 2),
   number("tensor_percent", "tensor %", 1, "of its time in which tensor pipes were active"),
@@ -146,8 +132,7 @@ columns.ranges = {
 local of_stage = {
   word("part", "part", "the part of the stage that launched it"),
   percent("stage_share", "of kernels"),
-  percent("stage_cumulative", "cumulative", "that, with the rows above",
-    { field = "`cumulative`, `stage_cumulative`" }),
+  percent("stage_cumulative", "cumulative", "that, with the rows above"),
 }
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
@@ -165,29 +150,22 @@ columns.top_kernels = {
 }
 
 columns.stages = {
-  word("label", "stage", "NVTX range of the recipe; `·` marks a part of the stage above",
-    { field = "`name`, `parent`" }),
-  count("count", "count", "ranges that were used; `n` in the aggregates",
-    { field = "`wall.count`" }),
+  word("label", "stage", "NVTX range of the recipe; `·` marks a part of the stage above"),
+  count("count", "count", "ranges that were used"),
   ms("time_ns", "time", 2, "mean time, from when the GPU could begin to its last operation or the "
-    .. "end of the range; without the profiler where plain runs were timed",
-    { field = "`wall.mean_ns`, `overhead.stages`" }),
+    .. "end of the range; without the profiler where plain runs were timed"),
   ms("profiled_ns", "profiled", 2, "the same under the profiler; only where there is a plain one",
-    { optional = true, field = "`wall.mean_ns`" }),
+    { optional = true }),
   ms("cpu_ns", "CPU", 2, "mean length of the ranges, where it differs by more than 5 %",
-    { optional = true, unit = "ms, CPU", field = "`host_ns`" }),
-  ms("std_ns", "std", 2, "of the profiled ranges: sample standard deviation",
-    { lesser = true, unit = "ms, CPU", field = "`wall.std_ns`" }),
-  ms("min_ns", "min", 2, "the shortest",
-    { lesser = true, unit = "ms, CPU", field = "`wall.min_ns`" }),
-  ms("max_ns", "max", 2, "the longest",
-    { lesser = true, unit = "ms, CPU", field = "`wall.max_ns`" }),
+    { optional = true }),
+  ms("std_ns", "std", 2, "of the profiled ranges: sample standard deviation", { lesser = true }),
+  ms("min_ns", "min", 2, "the shortest", { lesser = true }),
+  ms("max_ns", "max", 2, "the longest", { lesser = true }),
   ms("gpu_busy_ns", "GPU busy", 2, "time in which at least one operation that the stage launched "
     .. "ran, mean of its ranges"),
   ms("gpu_idle_ns", "GPU idle", 2, "part of the time in which nothing at all ran on the GPUs; of a "
-    .. "time without the profiler, what it is longer than GPU busy",
-    { lesser = true, field = "`gpu_idle_ns`, `overhead.stages`" }),
-  bar("idle_share", "idle", "that, of the time", { field = "`idle_share`, `overhead.stages`" }),
+    .. "time without the profiler, what it is longer than GPU busy", { lesser = true }),
+  bar("idle_share", "idle", "that, of the time"),
   count("launches", "launches", "API calls that launched something, mean",
     { lesser = true }),
   count("kernels_per_token", "kernels/token", "kernels for each token; the tokens are the "
@@ -216,53 +194,39 @@ columns.digest_stages = {
 
 columns.cpu = {
   word("label", "stage"),
-  count("launch_calls", "launch calls", "API calls that launch, mean of the ranges",
-    { field = "`api.launch`" }),
-  ms("launch_call_ns", "in them", 2, "time in those calls",
-    { unit = "ms, CPU", field = "`api.*`" }),
-  count("sync_calls", "sync calls", "API calls that wait for the GPU", { field = "`api.sync`" }),
+  count("launch_calls", "launch calls", "API calls that launch, mean of the ranges"),
+  ms("launch_call_ns", "in them", 2, "time in those calls"),
+  count("sync_calls", "sync calls", "API calls that wait for the GPU"),
   ms("sync_call_ns", "in them", 2),
-  ms("launch_ns", "GPU idle in launches", 2, "idle time while the CPU was in launching calls",
-    { field = "`waiting.launch_ns`" }),
-  ms("sync_ns", "in syncs", 2, "in waiting calls", { field = "`waiting.sync_ns`" }),
-  ms("memory_ns", "in allocations", 2, "in calls that allocate or free",
-    { field = "`waiting.memory_ns`" }),
-  ms("other_ns", "in other calls", 2, "in other CUDA calls", { field = "`waiting.other_ns`" }),
-  ms("host_ns", "outside CUDA", 2, "in none: the program itself", { field = "`waiting.host_ns`" }),
-  ms("graph_ns", "in replays of graphs", 2, "within replays of CUDA graphs, and before those that "
-    .. "are launched; only where there are some",
-    { optional = true, field = "`waiting.graph_ns`" }),
-  us("median_ns", "launch delay p50", "from the end of the launching call to the start of the "
-    .. "kernel, median", { field = "`launch_delay`" }),
-  us("p90_ns", "p90", "the same, nine of ten are below", { field = "`launch_delay`" }),
+  ms("launch_ns", "GPU idle in launches", 2, "idle time while the CPU was in launching calls"),
+  ms("sync_ns", "in syncs", 2, "in waiting calls"),
+  ms("memory_ns", "in allocations", 2, "in calls that allocate or free"),
+  ms("other_ns", "in other calls", 2, "in other CUDA calls"),
+  ms("host_ns", "outside CUDA", 2, "in none: the program itself"),
+  ms("graph_ns", "in replays of graphs", 2,
+    "within replays of CUDA graphs, and before those that are launched; only where there are some",
+    { optional = true }),
+  us("median_ns", "launch delay p50",
+    "from the end of the launching call to the start of the kernel, median"),
+  us("p90_ns", "p90", "the same, nine of ten are below"),
 }
 
 columns.categories = {
   word("stage", "stage"),
-  word("category", "category", "kind of kernel, by its name: `conf/categories.yaml`",
-    { field = "`categories[].category`" }),
+  word("category", "category", "kind of kernel, by its name: `conf/categories.yaml`"),
   count("calls", "kernels"),
-  ms("gpu_time_ns", "GPU time", 2, "of the kernels of that kind",
-    { field = "`categories[].gpu_time_ns`" }),
+  ms("gpu_time_ns", "GPU time", 2, "of the kernels of that kind"),
   bar("share", "share"),
-}
-
-columns.aggregates = {
-  word("label", ""), ms("time_ns", "time", 2),
-  ms("profiled_ns", "profiled", 2, { optional = true }),
-  ms("std_ns", "std", 2, { absent = ABSENT }),
-  count("count", "n", "the same", { field = "`wall.count`" }),
 }
 
 columns.latency = {
   word("label", "latency", "which: TTFT, TPOT or throughput"),
-  number("mean", "mean", 2, "of the repeats that are used, or of the steps where they are marked",
-    { unit = "as `unit` says" }),
-  number("std", "std", 2, "sample standard deviation", { unit = "the same" }),
-  number("p50", "p50", 2, "median", { unit = "the same" }),
-  number("p90", "p90", 2, "nine of ten are below; of 10 values or more", { unit = "the same" }),
-  number("p99", "p99", 2, "99 of 100 are below; of 100 values or more", { unit = "the same" }),
-  number("max", "max", 2, "the largest", { unit = "the same" }),
+  number("mean", "mean", 2, "of the repeats that are used, or of the steps where they are marked"),
+  number("std", "std", 2, "sample standard deviation"),
+  number("p50", "p50", 2, "median"),
+  number("p90", "p90", 2, "nine of ten are below; of 10 values or more"),
+  number("p99", "p99", 2, "99 of 100 are below; of 100 values or more"),
+  number("max", "max", 2, "the largest"),
   count("count", "n"),
   word("unit", "unit", "ms, or tokens/s"),
   word("note", "", { optional = true }),
@@ -278,11 +242,10 @@ columns.repeats = {
 
 columns.findings = {
   count("rank", "#"),
-  word("title", "finding", "what is wrong", { field = "`advice.findings[].title`" }),
+  word("title", "finding", "what is wrong"),
   word("stage", "stage"),
   ms("gain_ns", "gain", 2, "what a replay with the change gives back of one range of the stage"),
-  word("between", "between ms", "its interval; or it is known what it is at most",
-    { field = "`low_ns`, `high_ns`" }),
+  word("between", "between ms", "its interval; or it is known what it is at most"),
   ms("of_ns", "of", 2, "the time it is part of"),
   bar("gain_share", "share"),
   word("spends", "taken from", "`waiting`, or `GPU work`"),
@@ -302,8 +265,7 @@ columns.gaps = {
   id("layer", "layer"),
   word("cpu", "the CPU was in", "the call that took most of it, where one took half; else what "
     .. "kind of call, or none, and its part, with the function that launched what ended it or, "
-    .. "without stacks of launches, the one that most samples of the CPU in it were in",
-    { field = "`call`, `call_ns`, `launch_ns`, ..., `function`, `sampled`" }),
+    .. "without stacks of launches, the one that most samples of the CPU in it were in"),
   name("before", "after", 48, "what ended when it began"),
   name("ended_by", "ended by", 48, "what began when it ended; stage, step and layer are its own"),
   name("line", "launched in", 64, "line that launched it, where stacks are known",
@@ -314,10 +276,9 @@ columns.gaps = {
 columns.modules = {
   word("stage", "stage"),
   name("label", "module", 60, "a path whose numbers are `*`; of stacks what follows that of the "
-    .. "module above, a `·` for each around it", { field = "`name`" }),
+    .. "module above, a `·` for each around it"),
   count("calls", "calls", { optional = true }),
-  ms("gpu_ns", "GPU time", 3, "of what was launched in it; of a module, with the modules in it",
-    { field = "`gpu_ns`, `gpu_self_ns`" }),
+  ms("gpu_ns", "GPU time", 3, "of what was launched in it; of a module, with the modules in it"),
   ms("gpu_self_ns", "itself", 3, "of what no module in it launched"),
   bar("share", "share"),
   ms("idle_ns", "idle before", 3, "of stacks: the GPU had nothing to do before its operations",
@@ -340,7 +301,7 @@ columns.lines = {
   ms("host_ns", "CPU", 3, "from the return of the call before each launch, of its thread, to its "
     .. "own; of graphs none"),
   name("module", "module", 72, "torch module of most of it, numbers as `*`"),
-  name("launched", "launched", 72, "what took most of it", { lesser = true, field = "`names`" }),
+  name("launched", "launched", 72, "what took most of it", { lesser = true }),
 }
 
 columns.top_lines = pick(columns.lines, "stage", "line", "function", "gpu_ns", "share", "idle_ns",
@@ -363,10 +324,8 @@ columns.marked_operators = {
 
 columns.cpu_samples = {
   word("stage", "stage"),
-  word("file", "file", "that the stacks are from, if not the timeline",
-    { optional = true, field = "`cpu_samples.stages[].file`" }),
-  name("name", "function", 72, "what has no name is its library in brackets",
-    { field = "`functions[].name`, `tree[].name`" }),
+  word("file", "file", "that the stacks are from, if not the timeline", { optional = true }),
+  name("name", "function", 72, "what has no name is its library in brackets"),
   word("module", "of", "its library or script"),
   count("self", "in itself", "samples with it innermost"),
   bar("self_share", "share", "of the samples of the stage"),
@@ -380,34 +339,33 @@ columns.stage_functions = pick(columns.cpu_samples, "name", "module", "self", "s
 
 columns.cpu_stacks = pick(columns.cpu_samples, "stage", "file", "name", "module", "self",
   "self_share", "total", "total_share")
-table.insert(columns.cpu_stacks, 3, count("depth", "depth", "in the tree: 0 the outermost, 1 what "
-  .. "it called", { field = "`tree[].depth`" }))
+table.insert(columns.cpu_stacks, 3,
+  count("depth", "depth", "in the tree: 0 the outermost, 1 what it called"))
 
 columns.step_layers = {
-  count("index", "layer", "from 0; the last one has no end of its own and no row, or the first one "
-    .. "no beginning", { field = "`layers.rows[].index`" }),
+  count("index", "layer",
+    "from 0; the last one has no end of its own and no row, or the first one no beginning"),
   count("kernels", "kernels", "from its kernel to that of the next"),
   ms("mean_ns", "time", 3, "mean over the steps"),
   ms("std_ns", "spread", 3, "standard deviation over the steps"),
   count("count", "steps", "how many steps"),
-  name("module", "module", 60, "where stacks name it",
-    { optional = true, field = "`layers.module`" }),
+  name("module", "module", 60, "where stacks name it", { optional = true }),
 }
 
 columns.silent = {
   word("rule", "rule"), word("stage", "stage"),
-  word("why", "what it saw", "why it found nothing", { field = "`advice.silent[].why`" }),
+  word("why", "what it saw", "why it found nothing"),
 }
 
 columns.abstained = {
   word("rule", "rule"),
-  word("why", "what is missing", "why it could not look", { field = "`advice.abstained[].why`" }),
+  word("why", "what is missing", "why it could not look"),
 }
 
 columns.efficiency = {
   word("label", "stage"),
-  ms("time_ns", "time", 2, "one range of the stage; the plain runs' where there were any "
-    .. "(`overhead`)", { unit = "ms, CPU" }),
+  ms("time_ns", "time", 2,
+    "one range of the stage; the plain runs' where there were any (`overhead`)"),
   number("flops", "model GFLOP", 1, "matmuls, convolutions and attention; a multiply-add is 2 "
     .. "FLOP", { scale = 1e-9 }),
   number("bytes", "must move GB", 3, "what has to move at least: each weight once per pass, the KV "
@@ -420,8 +378,7 @@ columns.efficiency = {
   ms("floor_ns", "floor", 3, "the shortest time possible: the longer of FLOP by peak and bytes by "
     .. "bandwidth"),
   word("floor_bound", "floor by", "which of the two: `compute` or `memory`"),
-  number("times_floor", "time / floor", 1, "how many times longer than that it took",
-    { field = "`floor_share`" }),
+  number("times_floor", "time / floor", 1, "how many times longer than that it took"),
 }
 
 columns.sampled = {
@@ -436,7 +393,7 @@ columns.sampled = {
     .. "bandwidth: to compare with MBU % of the table above", { scale = 100 }),
   number("hfu", "HFU sampled %", 3, "time of the tensor pipes by that time, as HFU %",
     { scale = 100 }),
-  number("bytes", "must move GB", 3, "as above", { scale = 1e-9, field = "`cost.bytes`" }),
+  number("bytes", "must move GB", 3, "as above", { scale = 1e-9 }),
   number("times_bytes", "sampled / must move", 2, "how many times as much as the model must was "
     .. "moved"),
   number("counted_bytes", "counted GB", 3, "what counters say that the measured kernels moved",
@@ -448,33 +405,29 @@ columns.sampled = {
 
 columns.headroom = {
   name("label", "kernel", 72), word("where", "stage"),
-  ms("per_instance_ns", "of the stage", 3, "a kernel's time above its floor, in one range of the "
-    .. "stage", { field = "`headroom_ns`" }),
-  us("per_token_ns", "per token", "the same, for each token", { field = "`headroom_ns`" }),
+  ms("per_instance_ns", "of the stage", 3,
+    "a kernel's time above its floor, in one range of the stage"),
+  us("per_token_ns", "per token", "the same, for each token"),
   bar("stage_share", "GPU time"),
   word("kind", "how sure", "`measured`, or an upper bound where counters are missing"),
 }
 
-columns.top_operators = {
-  name("name", "operator", 48, "its name", { field = "`operators[].name`" }),
+columns.operators = {
+  name("name", "operator", 48, "its name"),
   count("calls", "calls", "how often, in that pass"),
   ms("host_total_ns", "host total", 3, "with what it called; time in an operator of the same name "
-    .. "counts once, where key_averages counts it twice (aten::sum calls aten::sum)",
-    { unit = "ms, CPU" }),
-  ms("host_self_ns", "host self", 3, "without", { unit = "ms, CPU" }),
+    .. "counts once, where key_averages counts it twice (aten::sum calls aten::sum)"),
+  ms("host_self_ns", "host self", 3, "without"),
   ms("device_total_ns", "device total", 3, "GPU time of what was launched in it"),
   ms("device_self_ns", "device self", 3, "of what it launched by itself"),
   bar("share", "device share", "device self, of all GPU time of that pass"),
+  name("shapes", "most frequent input shapes", 60,
+    "of most of its calls; a list per argument, empty for what is no tensor"),
 }
-
-columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
-table.insert(columns.operators, name("shapes", "most frequent input shapes", 60, "of most of its "
-  .. "calls; a list per argument, empty for what is no tensor", { field = "`input_shapes`" }))
 
 columns.timeline_operators = {
   word("stage", "stage"),
-  name("name", "operator", 48, "what launched it in the operators pass",
-    { field = "`operators.joined.operators[].name`" }),
+  name("name", "operator", 48, "what launched it in the operators pass"),
   count("launches", "launches", "how many joined"),
   ms("gpu_time_ns", "GPU time", 3, "theirs, on the timeline"),
   bar("share", "of the stage's", "of the GPU time of all launches of the stage"),
@@ -490,27 +443,25 @@ columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "l
 
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),
-  ms("host_self_ns", "host self", 3, "CPU time without the operators that it called, under "
-    .. "torch.profiler", { field = "`operators.operators[].stages[].host_self_ns`" }),
+  ms("host_self_ns", "host self", 3,
+    "CPU time without the operators that it called, under torch.profiler"),
   bar("host_share", "of the stage's", "of that of all operators in the stage"),
   ms("device_self_ns", "device self", 3, "GPU time of what it launched itself"),
 }
 
 columns.operator_kernels = {
   name("operator", "operator", 48),
-  name("label", "kernel", 64, "its name", { field = "`kernels[].name`" }),
+  name("label", "kernel", 64, "its name"),
   count("calls", "calls"),
   ms("device_ns", "total", 3, "its GPU time"),
-  percent("share", "of the operator", "of what the operator launched itself",
-    { field = "`device_ns`, `device_self_ns`" }),
+  percent("share", "of the operator", "of what the operator launched itself"),
   name("name", "full name", 64, { lesser = true }),
 }
 
 columns.transfers = {
   word("stage", "stage"),
-  word("direction", "direction", "from where to where", { field = "`transfers[].direction`" }),
-  word("memory", "host memory", "`pageable` or `pinned`; empty where no host memory is part of it",
-    { field = "`pageable`" }),
+  word("direction", "direction", "from where to where"),
+  word("memory", "host memory", "`pageable` or `pinned`; empty where no host memory is part of it"),
   count("calls", "calls"),
   number("bytes", "moved MB", 3, "sum over the copies", { scale = 1e-6 }),
   ms("gpu_time_ns", "GPU time", 3),
@@ -534,10 +485,10 @@ columns.integrity = {
 
 columns.overhead = {
   word("name", "stage"),
-  number("plain_ms", "plain ms", 2, "the stage without a profiler", { unit = "ms, CPU" }),
-  number("plain_min_ms", "least ms", 2, "the fastest plain run", { unit = "ms, CPU" }),
-  number("plain_max_ms", "most ms", 2, "the slowest plain run", { unit = "ms, CPU" }),
-  number("profiled_ms", "profiled ms", 2, "the stage with nsys", { unit = "ms, CPU" }),
+  number("plain_ms", "plain ms", 2, "the stage without a profiler"),
+  number("plain_min_ms", "least ms", 2, "the fastest plain run"),
+  number("plain_max_ms", "most ms", 2, "the slowest plain run"),
+  number("profiled_ms", "profiled ms", 2, "the stage with nsys"),
   percent("inflation", "inflation", "what profiling adds"),
   word("verdict", "profiled is", "slower, or can't tell: the plain runs differ as much among "
     .. "themselves"),
@@ -548,8 +499,7 @@ columns.running_cost = {
   ms("time_ns", "time", 2, "without the profiler where that was timed"),
   number("tokens", "tokens", 1, "of prefill those it takes, of decode those it makes, all "
     .. "sequences"),
-  number("per_million_tokens", "cost of 1M tokens", 2, "of all GPUs that ran it, for its tokens",
-    { unit = "price.currency" }),
+  number("per_million_tokens", "cost of 1M tokens", 2, "of all GPUs that ran it, for its tokens"),
   word("currency", "currency", "what the cost is in: `price.currency`", { optional = true }),
   number("energy_j", "energy J", 2, "under the profiler; absent where samples do not tell it "
     .. "apart", { optional = true }),
@@ -724,38 +674,31 @@ columns.requests = {
 }
 
 columns.load = {
-  word("label", "load", "arrivals and rate as they were asked for, or `load.command`",
-    { field = "`load.kind`, `load.rate_per_s`" }),
-  count("requests", "requests", "asked for", { field = "`load.requests`" }),
-  count("completed", "answered", "to their end", { field = "`load.completed`" }),
-  count("failed", "failed", "sent, and not answered so", { field = "`load.failed`" }),
-  number("held_per_s", "sent/s", 2, "from the first that was sent to the last",
-    { field = "`load.held_per_s`" }),
-  number("completed_per_s", "answered/s", 2, "from the first that was sent to the last answer",
-    { field = "`load.completed_per_s`" }),
+  word("label", "load", "arrivals and rate as they were asked for, or `load.command`"),
+  count("requests", "requests", "asked for"),
+  count("completed", "answered", "to their end"),
+  count("failed", "failed", "sent, and not answered so"),
+  number("held_per_s", "sent/s", 2, "from the first that was sent to the last"),
+  number("completed_per_s", "answered/s", 2, "from the first that was sent to the last answer"),
   number("tokens_per_s", "tokens/s", 1),
-  number("prompt_tokens_per_s", "prompt tokens/s", 1, "of prompts, over the same time",
-    { field = "`load.prompt_tokens_per_s`" }),
-  percent("good_share", "good", "requests within `load.slo`, of all",
-    { field = "`load.slo.share`" }),
-  number("good_per_s", "good/s", 2, "goodput: such requests per second",
-    { field = "`load.slo.per_s`" }),
+  number("prompt_tokens_per_s", "prompt tokens/s", 1, "of prompts, over the same time"),
+  percent("good_share", "good", "requests within `load.slo`, of all"),
+  number("good_per_s", "good/s", 2, "goodput: such requests per second"),
 }
 
 columns.load_times = columns.requests
 
 columns.engine_metrics = {
-  word("label", "the engine says", "a figure of its own page: requests, shares, or a count since "
-    .. "the first sample", { field = "`engine_metrics`" }),
+  word("label", "the engine says",
+    "a figure of its own page: requests, shares, or a count since the first sample"),
   number("mean", "mean", 2),
-  number("min", "least", 2, "of all samples", { field = "`engine_metrics.*.min`" }),
-  number("max", "most", 2, "of all samples", { field = "`engine_metrics.*.max`" }),
+  number("min", "least", 2, "of all samples"),
+  number("max", "most", 2, "of all samples"),
 }
 
 columns.first_token = {
   word("label", "part of TTFT", "what no source explains has rows of its own"),
-  ms("ns", "mean", 2, "below 0 where means are of different requests",
-    { field = "`first_token.parts`" }),
+  ms("ns", "mean", 2, "below 0 where means are of different requests"),
   bar("share", "share", "of the mean TTFT"),
   count("count", "requests", "that it is the mean of"),
   word("source", "as told by", "the engine's page, steps on the timeline, or the clients"),
@@ -764,8 +707,7 @@ columns.first_token = {
 
 columns.kv_cache = {
   id("number", "sample", "of the page, or a line of the log"),
-  number("at_ns", "at s", 1, "after the first sample",
-    { scale = 1e-9, optional = true, field = "`kv_cache.looks`" }),
+  number("at_ns", "at s", 1, "after the first sample", { scale = 1e-9, optional = true }),
   bar("use", "in use", "of the cache"),
   number("bytes", "in use GB", 2, "where the log says how many tokens it holds",
     { scale = 1e-9, optional = true }),
@@ -943,8 +885,7 @@ columns.sweep_runs = {
   number("ttft", "TTFT ms", 2, "as in [metrics.md](metrics.md)"),
   number("tpot", "TPOT ms", 2, "likewise"),
   number("tokens_per_s", "tokens/s", 2, "of all sequences"),
-  number("cost", "cost of 1M tokens", 2, "output tokens",
-    { optional = true, unit = "price.currency" }),
+  number("cost", "cost of 1M tokens", 2, "output tokens", { optional = true }),
   word("currency", "currency", "what the cost is in", { optional = true }),
   number("energy", "J/token", 3, "of an output token, under the profiler", { optional = true }),
   number("mfu", "MFU %", 3, "of the whole run, or of the stage", { scale = 100 }),

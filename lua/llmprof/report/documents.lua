@@ -56,7 +56,9 @@ function documents.kernels(results)
   return markdown.render(blocks.join(title("Kernels: %s", results),
     blocks.say(words.model(results)), blocks.say(words.source(results)),
     blocks.say(words.repeats(results)),
-    chapters.heading "kernels", parts.largest_kernels(results), parts.all_kernels(results, MOST),
+    chapters.heading "kernels",
+    sections.either("top_kernels", rows.functions(results), words.no_rows(results)),
+    parts.all_kernels(results, MOST),
     blocks.heading { level = 2, title = sections.find("selection").title },
     parts.selection(results)))
 end
@@ -107,11 +109,10 @@ end
 
 
 local function operator_table(results)
-  local joined = rows.timeline_operators(results, ROWS)
+  local joined = lists.first(rows.timeline_operators(results), ROWS)
   if #joined > 0 then return sections.table("summary_operators", joined) end
-  local list = results.operators and rows.operators(results.operators.operators, ROWS) or {}
-  return #list > 0 and sections.table("top_operators", list)
-    or blocks.say(words.not_measured(results, "operators"))
+  return sections.either("operators", lists.first(rows.operators(results), ROWS),
+    words.not_measured(results, "operators"))
 end
 
 
@@ -150,9 +151,7 @@ local shorts = {
   advice = function(results) return findings.in_short(results, MOVES) end,
   aggregates = function(results)
     local said = words.latency(results)
-    return blocks.say(said and said .. "." or #results.stages > 0
-      and "No TTFT and TPOT: they do not follow from these stages."
-      or words.not_measured(results, "the timeline"))
+    return blocks.say(said and said .. "." or words.no_latency(results))
   end,
   first_token = function(results) return blocks.say(words.first_token(results, true)) end,
   kv_cache = function(results) return blocks.say(words.kv_cache(results, true)) end,
@@ -290,9 +289,8 @@ end
 
 
 local function folded(chapter)
-  return ('<details class="chapter" id="%s">\n<summary><h2>%s</h2><span class="note">%s</span>'
-    .. "</summary>\n%s</details>\n"):format(chapter.name, text.html(chapter.title),
-    text.html(chapter.summary or ""), writer.render(chapter.content))
+  return ('<details class="chapter" id="%s">\n<summary><h2>%s</h2></summary>\n%s</details>\n')
+    :format(chapter.name, text.html(chapter.title), writer.render(chapter.content))
 end
 
 

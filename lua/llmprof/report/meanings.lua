@@ -5,7 +5,7 @@ local meanings = {}
 
 -- tables: those of llmprof.report.columns whose columns stand below it.
 local headings = {
-  { title = "Stages", tables = "stages summary_stages aggregates digest_stages",
+  { title = "Stages", tables = "stages summary_stages digest_stages",
     about = "Of report.md, the summary and the terminal, over the repeats that count." },
   { title = "The CPU", tables = "cpu categories",
     about = "And what it was in while the GPU was idle, by stage." },
@@ -62,16 +62,14 @@ local headings = {
     about = "Where ncu.replay_mode is range or app-range, and launches of CUDA graphs that the "
       .. "collector measured. An empty cell was not measured." },
   { title = "Kernels",
-    tables = "page_kernels largest_kernels kernels stage_kernels roofline top_kernels "
-      .. "digest_stages ranges",
+    tables = "page_kernels kernels stage_kernels roofline top_kernels digest_stages ranges",
     about = "Largest first: kernels.md opens with the top_n.kernels largest over all stages; then "
       .. "a table for each stage, with a row for each kernel, device and part of the stage. "
       .. "Columns from counters on are of ncu or the collector and stand for the launches that "
       .. "were measured, each shape weighted by its calls." },
-  { title = "Operators", tables = "top_operators operators operator_kernels",
+  { title = "Operators", tables = "operators operator_kernels",
     about = "Of the framework's own profiler, in a pass of its own: calls and times are that "
-      .. "pass's, and Operators on the Timeline has this run's. operators.md has the 300 with the "
-      .. "most device time, and the five largest kernels of each of the first 40." },
+      .. "pass's, and Operators on the Timeline has this run's." },
   { title = "Environment", tables = "devices",
     about = "Of the trace." },
   { title = "Copies", tables = "transfers",
@@ -90,22 +88,6 @@ local headings = {
     about = "Of llmprof show RUN SECTION; times are the GPU's." },
 }
 
--- Units by the ends of titles.
-local UNITS = { { " ms$", "ms" }, { " µs$", "µs" }, { " s$", "s" }, { "%%$", "%" },
-  { " KB$", "1e3 bytes" }, { " MB$", "1e6 bytes" }, { " GB$", "1e9 bytes" },
-  { "GB/s$", "1e9 bytes/s" }, { "TB/s$", "1e12 bytes/s" }, { "FLOP/B$", "FLOP/byte" },
-  { " GFLOP$", "1e9 FLOP" }, { " MHz$", "MHz" }, { " J$", "J" }, { "^J/", "J" }, { " ppm$", "ppm" },
-  { "/s$", "1/s" } }
-
-local function unit_of(column)
-  if column.unit then return column.unit end
-  for _, unit in ipairs(UNITS) do
-    if column.title:find(unit[1]) then return unit[2] end
-  end
-  return ""
-end
-
-
 -- Calls visit(column) for those below a heading that say what they mean, of a title the first.
 local function each_column(heading, visit)
   local seen = {}
@@ -120,8 +102,8 @@ local function each_column(heading, visit)
 end
 
 
--- The headings, each { title, about, tables, and rows of title, unit, meaning and field }. A column
--- that several show stands below the first.
+-- The headings, each { title, about, tables, and rows of title, meaning and key }. A column that
+-- several show stands below the first.
 function meanings.parts()
   local parts, listed = {}, {}
   for i, heading in ipairs(headings) do
@@ -129,8 +111,7 @@ function meanings.parts()
     each_column(heading, function(column)
       if listed[column] then return end
       listed[column] = true
-      part[#part + 1] = { column.title, unit_of(column), column.meaning,
-        column.field or ("`%s`"):format(column.key) }
+      part[#part + 1] = { column.title, column.meaning, column.key }
     end)
     parts[i] = part
   end

@@ -1,25 +1,19 @@
 -- The framework's operators, by device time: a file of their own, and the head of it
 -- for the other reports.
 local blocks = require "llmprof.report.blocks"
-local columns = require "llmprof.report.columns"
 local lists = require "llmprof.tables.lists"
-local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
-local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
 local report = {}
 
--- Of the file: operators, those with their kernels, and kernels of each. Nobody reads
--- further; results.json has them all.
-local MOST, WITH_KERNELS, KERNELS_EACH, OF_STAGE = 300, 40, 5, 15
+-- Rows of each table of operators.md, where nobody reads further, and of report.md.
+local MOST, IN_REPORT = 300, 30
 
 -- Batches that are told.
 local INPUTS = 8
-
-local IN_REPORT = 30 -- of report.md
 
 
 local SLOWED = "Under torch.profiler, which slows the CPU: shares are near those of a plain run, "
@@ -68,6 +62,7 @@ local BY_NAME = "by kernel names that only one operator launches"
 -- How much of the timeline joined, and by what.
 local function joined_note(results)
   local joined = results.operators.joined
+  if not joined then return nil end
   local order, name = joined.by_order.launches, joined.by_name.launches
   local how = order == 0 and BY_NAME .. ", as the order was not recorded"
     or ("%s by their order, %s %s"):format(text.count(order), text.count(name), BY_NAME)
@@ -77,69 +72,37 @@ local function joined_note(results)
   local before = idle > 0 and (" While the CPU was outside CUDA the GPU was idle for %s, %s of it "
     .. "before them."):format(text.duration(idle),
     words.percent((joined.joined_outside_ns or 0) / idle)) or ""
-  return blocks.note(("%s of the %s launches of the repeats that count have an operator, with "
+  return ("%s of the %s launches of the repeats that count have an operator, with "
     .. "%s of the GPU time: %s.%s"):format(text.count(order + name),
-    text.count(joined.launches), words.percent(share), how, before))
+    text.count(joined.launches), words.percent(share), how, before)
 end
 
 
--- The operators with their times on the timeline; nothing where none joined.
-local function on_timeline(results, limit, page)
-  local list = rows.timeline_operators(results, limit)
-  if #list == 0 then return nil end
-  return blocks.join(sections.title_block "timeline_operators", joined_note(results),
-    blocks.table { name = "timeline_operators", columns = columns.timeline_operators,
-      rows = list, filter = page },
-    sections.title_block "operators", blocks.note(SLOWED))
-end
-
-
--- Columns `name` of the first operators, and where the others are.
-local function largest(operators, name, limit, place)
-  local list = operators.operators
-  return blocks.join(sections.table(name, rows.operators(list, limit)), unattributed(operators),
-    #list > limit and blocks.say(("%s more are in %s."):format(text.count(#list - limit), place)))
-end
-
-
--- The operators with the most device time, as blocks.
-function report.top(results, view)
+-- The operators with the most device time, as blocks. view: of llmprof.report.parts; whole: of
+-- operators.md, with all tables, as a page has them.
+function report.blocks(results, view)
   local operators = results.operators
   if not operators then return blocks.say(words.not_measured(results, "operators")) end
-  if view.page then
-    return blocks.join(on_timeline(results, nil, true),
-      sections.blocks(results, "operators", { filter = true, bare = true }),
-      unattributed(operators), sections.blocks(results, "operator_stages",
-        { filter = true, note = SLOWED }), sections.blocks(results, "operator_kernels"),
-      inputs(operators), memory(operators))
+  local most = not view.page and (view.whole and MOST or IN_REPORT) or nil
+  local function of(name, note)
+    return sections.blocks(results, name, { filter = view.page, most = most, note = note })
   end
-  return blocks.join(on_timeline(results, IN_REPORT),
-    largest(operators, "top_operators", IN_REPORT, layout.reports.operators),
-    inputs(operators), memory(operators))
+  local is_whole = view.page or view.whole
+  return blocks.join(of("timeline_operators", joined_note(results)), of("operators", SLOWED),
+    unattributed(operators), is_whole and of("operator_stages", SLOWED),
+    is_whole and of "operator_kernels", inputs(operators), memory(operators))
 end
 
 
-local function all(results)
-  local operators = results.operators
-  if not operators then return blocks.say(words.not_measured(results, "operators")) end
-  local by_stage = rows.operator_stages(operators.operators, OF_STAGE)
-  local launched = rows.operator_kernels(results, lists.first(operators.operators, WITH_KERNELS),
-    KERNELS_EACH)
-  return { blocks.say(("%s operators and runtime calls; source: %s."):format(
-      text.count(#operators.operators), operators.source or "not recorded")),
-    inputs(operators) or {}, memory(operators) or {}, on_timeline(results, MOST) or {},
-    largest(operators, "operators", MOST, layout.results),
-    #by_stage > 0 and { blocks.heading { level = 2, title = "By Stage" }, blocks.note(SLOWED),
-      sections.table("operator_stages", by_stage) },
-    #launched > 0 and { blocks.heading { level = 2, title = "What They Launched" },
-      sections.table("operator_kernels", launched) } }
-end
-
-
+-- operators.md.
 function report.render(results)
+  local operators = results.operators
   return markdown.render(blocks.join(
     blocks.heading { level = 1, title = "Operators: " .. words.title(results) },
-    blocks.say(words.model(results)), all(results)))
+    blocks.say(words.model(results)),
+    operators and blocks.say(("%s operators and runtime calls; source: %s."):format(
+      text.count(#operators.operators), operators.source or "not recorded")),
+    report.blocks(results, { whole = true })))
 end
 
 

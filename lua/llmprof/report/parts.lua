@@ -36,11 +36,11 @@ function parts.environment(results)
 end
 
 
--- Latency, and where it was not measured or there is room the length of the stages.
+-- Latency, of each repeat, too, and what it costs.
 function parts.aggregates(results)
   local latency = sections.either("latency", rows.latency(results), nil)
-  local length = sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
-  return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
+  return join(latency or say(words.no_latency(results)), note(words.latency_basis(results)),
+    note(words.totals(results)),
     latency and blocks.chart { name = "tpot", label = "Histogram of the time per output token",
       data = charts.tpot(results),
       otherwise = "No histogram: results.json has fewer than two times per output token." },
@@ -108,8 +108,7 @@ function parts.roofline(results, view)
   if not counted and not view.page then return say(words.not_measured(results, "counters")) end
   return join(counted and note(words.coverage(results)), note(words.padding(results)),
     blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
-      data = charts.roofline(results), otherwise = words.not_measured(results, "counters"),
-      picture = function() return charts.roofline_text(results) end },
+      data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },
     counted and sections.either("roofline", rows.roofline(results, view.page and LEGEND or nil)),
     note(words.without_dot(results)), note(words.roofs(results)),
     #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),
@@ -144,14 +143,6 @@ function parts.kernels(results, view)
   end
   return join(times, by_stage(results, "stage_kernels", rows.top_n(results), 3,
     layout.reports.kernels))
-end
-
-
--- The largest kernels over all stages.
-function parts.largest_kernels(results)
-  local list, of = rows.largest(results)
-  return join(sections.either("largest_kernels", list, words.no_rows(results)),
-    of > #list and say(("%d of %s, over all stages."):format(#list, text.count(of))))
 end
 
 

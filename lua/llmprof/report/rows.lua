@@ -5,7 +5,6 @@ local json = require "llmprof.json"
 local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local labels = require "llmprof.analysis.kernels.labels"
-local range_name = require "llmprof.trace.nvtx_names"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -126,45 +125,20 @@ local TOP_N = 20
 function rows.top_n(results) return results.run.top_n or TOP_N end
 
 
--- Rows of kernels that have a name and a place in common, those with most GPU time, as many as
--- top_n, and how many there are. make(kernel): such a row, with `name` and `place`; add(row,
--- kernel): adds what is no sum.
-local function largest(results, make, add)
+-- Kernels of the same label within a stage, together: those with most GPU time, as many as top_n.
+function rows.functions(results)
   local list, by_key = {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local made = make(kernel)
-    made.calls, made.total_ns, made.share = 0, 0, 0
-    local row = lists.entry(list, by_key, keys.tuple(made.place, made.name), made)
+    local place, label = where(kernel), rows.label(kernel)
+    local row = lists.entry(list, by_key, keys.tuple(place, label),
+      { label = label, where = place, calls = 0, total_ns = 0, share = 0 })
     row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
     row.share = row.share + (kernel.share or 0)
-    add(row, kernel)
-  end
-  table.sort(list, lists.by("-total_ns", "name", "place"))
-  return lists.first(list, rows.top_n(results)), #list
-end
-
-
--- The largest kernels over all stages, by name and device.
-function rows.largest(results)
-  local names = device_names(results)
-  return largest(results, function(kernel)
-    local device = device_name(kernel, names)
-    return { name = kernel.name, label = rows.label(kernel), place = device or "",
-      device_name = device }
-  end, function(row) row.mean_ns = row.calls > 0 and row.total_ns / row.calls or nil end)
-end
-
-
--- Kernels of the same label within a stage, together.
-function rows.functions(results)
-  return (largest(results, function(kernel)
-    local place, label = where(kernel), rows.label(kernel)
-    return { name = label, label = label, where = place, place = place }
-  end, function(row, kernel)
     -- one name, several kernels: a bound only where all that were measured agree
     local bound = words.bound(kernel.counters)
     if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
-  end))
+  end
+  return lists.first(lists.sort(list, "-total_ns", "label", "where"), rows.top_n(results))
 end
 
 
@@ -357,36 +331,6 @@ function rows.headroom(results, limit)
 end
 
 
--- How many instances of a stage there are: ranks make a step of an engine together, once.
-local function count_of(results, stage)
-  local ranks = results.ranks
-  for _, group in ipairs(ranks and ranks.source == "labels" and ranks.stages or {}) do
-    if group.phase == stage.name then return math.min(group.count, stage.wall.count) end
-  end
-  return stage.wall.count
-end
-
-
--- Stages without a parent; per token or step where no TPOT says it.
-function rows.aggregates(results)
-  local list, tpot = {}, overhead.latency_of(results).tpot
-  for _, stage in ipairs(results.stages) do
-    if not stage.parent and stage.wall then
-      local time, profiled = overhead.time_of(results, stage)
-      list[#list + 1] = { label = stage.name, time_ns = time, profiled_ns = profiled,
-        std_ns = stage.wall.std_ns, count = count_of(results, stage) }
-      if stage.ns_per_token and not tpot and stage.wall.mean_ns > 0 then
-        list[#list + 1] = {
-          label = ("%s, per %s"):format(stage.name, range_name.step(stage.name)),
-          time_ns = stage.ns_per_token * time / stage.wall.mean_ns,
-          profiled_ns = profiled and stage.ns_per_token, count = stage.wall.count }
-      end
-    end
-  end
-  return list
-end
-
-
 -- One latency: times in ms, in ns for programs.
 local function latency_row(label, measured, note)
   local row = { label = label, count = measured.count, unit = "ms", note = note,
@@ -512,24 +456,28 @@ local function shapes_text(shapes)
 end
 
 
--- The largest operators; all without a limit.
-function rows.operators(list, limit)
-  return rows.with(list, function(one) return { shapes = shapes_text(one.input_shapes) } end, limit)
+-- The operators of results.
+local function operators_of(results) return keys.at(results, "operators.operators") or {} end
+
+
+function rows.operators(results)
+  return rows.with(operators_of(results), function(one)
+    return { shapes = shapes_text(one.input_shapes) }
+  end)
 end
 
 
--- The operators with their times on the timeline; all without a limit.
-function rows.timeline_operators(results, limit)
-  local joined = results.operators and results.operators.joined
-  return lists.first(joined and joined.operators or {}, limit)
+-- The operators with their times on the timeline.
+function rows.timeline_operators(results)
+  return keys.at(results, "operators.joined.operators") or {}
 end
 
 
 -- Operators of each stage, the stages and in each the operators in which the CPU was longest first;
--- host_share: of what it was in operators there; `limit` of a stage.
-function rows.operator_stages(operators, limit)
+-- host_share: of what it was in operators there.
+function rows.operator_stages(results)
   local by_stage, stages, made = {}, {}, {}
-  for _, operator in ipairs(operators) do
+  for _, operator in ipairs(operators_of(results)) do
     for _, of in ipairs(operator.stages or {}) do
       local stage = lists.entry(stages, by_stage, of.name, { name = of.name, total = 0 })
       stage.total = stage.total + of.host_self_ns
@@ -538,7 +486,7 @@ function rows.operator_stages(operators, limit)
     end
   end
   for _, stage in ipairs(lists.sort(stages, "-total", "name")) do
-    for _, row in ipairs(lists.first(lists.sort(stage, "-host_self_ns", "name"), limit)) do
+    for _, row in ipairs(lists.sort(stage, "-host_self_ns", "name")) do
       row.host_share = stage.total > 0 and row.host_self_ns / stage.total or nil
       made[#made + 1] = row
     end
@@ -562,13 +510,13 @@ local function labels_of_operators(results, list)
 end
 
 
--- What the operators launched themselves: each one's largest kernels, `limit`
--- of them, all without. results: of the run that names its kernels.
-function rows.operator_kernels(results, list, limit)
+-- What the operators launched themselves: each one's kernels, the largest first.
+function rows.operator_kernels(results)
+  local list = operators_of(results)
   local read = labels_of_operators(results, list)
   return lists.flat(list, function(operator)
     local whole = operator.device_self_ns or 0
-    return lists.map(lists.first(operator.kernels or {}, limit), function(kernel)
+    return lists.map(operator.kernels or {}, function(kernel)
       return { operator = operator.name, name = kernel.name, label = read[kernel.name],
         calls = kernel.calls, device_ns = kernel.device_ns,
         share = whole > 0 and kernel.device_ns / whole or nil }

@@ -148,11 +148,8 @@ local function of_all(key)
 end
 
 
-local OPERATORS = "operators.operators"
-
 local list = {
   { "devices", "GPUs", rows = at "environment.devices" },
-  { "aggregates", "Aggregates" },
   { "latency", "Latency" },
   { "load", "Load", rows = sections.load_rows },
   { "load_times", "What clients waited for", rows = sections.time_rows },
@@ -213,16 +210,10 @@ local list = {
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },
-  { "operators", "Operators", subject = "operators",
-    rows = function(results) return rows.operators(list_at(results, OPERATORS)) end },
-  { "timeline_operators", "Operators on the timeline", subject = "operators",
-    rows = rows.timeline_operators },
-  { "operator_stages", "Operators of each stage", subject = "operators",
-    rows = function(results) return rows.operator_stages(list_at(results, OPERATORS)) end },
-  { "operator_kernels", "Kernels of the operators", subject = "operators",
-    rows = function(results)
-      return rows.operator_kernels(results, list_at(results, OPERATORS))
-    end },
+  { "operators", "Operators", subject = "operators" },
+  { "timeline_operators", "Operators on the timeline", subject = "operators" },
+  { "operator_stages", "Operators of each stage", subject = "operators" },
+  { "operator_kernels", "Kernels of the operators", subject = "operators" },
   { "transfers", "Copies" },
   { "selection", "Selected for counters" },
   { "integrity", "Integrity of the capture", rows = at "integrity.checks" },
@@ -239,7 +230,7 @@ local STAGES = "nothing ran in a stage"
 
 local empty = { devices = "the trace names no GPU",
   running_cost = "neither a price (price.per_hour) nor energy is known",
-  aggregates = STAGES, stages = STAGES,
+  stages = STAGES,
   latency = "no prefill and no step was timed", repeats = "no prefill and no step was timed",
   load = REQUESTS, load_times = REQUESTS, requests = REQUESTS, request_rows = REQUESTS,
   kv_cache = ENGINE, first_token = REQUESTS,

@@ -178,6 +178,13 @@ function words.latency(results)
 end
 
 
+-- Why there is no such line.
+function words.no_latency(results)
+  return #results.stages > 0 and "No TTFT and TPOT: they do not follow from these stages."
+    or words.not_measured(results, "the timeline")
+end
+
+
 -- "MFU 1.2 %", "MBU 34 %", as far as they are known: a list. value(key): a share.
 function words.shares(value)
   return lists.map({ "mfu", "mbu" }, function(key)

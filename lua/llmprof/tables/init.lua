@@ -6,9 +6,9 @@
 -- the point), scale (factor from the row's unit to the title's), exact (round
 -- half to even on the binary value, as C and Python do; else half away from
 -- zero), and for people only: max (columns to show at most), code (as inline
--- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
--- absent (what an absent value says), optional (not shown when no row has it), and of a
--- terminal that is too narrow: lesser (left out first), wraps (a last text takes lines).
+-- code), bar (drawn as well, where a page can: values are 0 to 100 as shown), optional (not
+-- shown when no row has it), and of a terminal that is too narrow: lesser (left out first),
+-- wraps (a last text takes lines).
 --
 -- JSON holds the rows' own values, unrounded, CSV the digits of them that can be measured. An
 -- absent value is an empty cell, in JSON null.
@@ -36,7 +36,7 @@ end
 -- One cell as people see it in a table.
 function tables.cell(column, row)
   local value = row[column.key]
-  if value == nil then return column.absent or "" end
+  if value == nil then return "" end
   if type(value) == "string" then return value end
   if column.type == "id" and math.type(value) == "integer" then return ("%d"):format(value) end
   return number_text(column, value)
@@ -450,7 +450,7 @@ end
 
 
 -- Print the rows of a frame of C as a table on standard output, with the titles of columns for
--- programs, too. columns have no max, code, bar, absent, optional and data. options: of render, and
+-- programs, too. columns have no max, code, bar, optional and data. options: of render, and
 -- keep_invisible (CSV: characters without a shape stay as they are).
 function tables.print(name, columns, frame, options)
   local format = by_name[name]

@@ -141,9 +141,9 @@ local function columns_with(word)
   local list, seen = {}, {}
   for _, part in ipairs(require("llmprof.report.meanings").parts()) do
     for _, row in ipairs(part) do
-      if holds(word, row[1], row[3], row[4]) then
-        lists.entry(list, seen, row[1] .. row[3],
-          { row[1], ("%s (%s)"):format(row[3], part.title) })
+      if holds(word, row[1], row[2], row[3]) then
+        lists.entry(list, seen, row[1] .. row[2],
+          { row[1], ("%s (%s)"):format(row[2], part.title) })
       end
     end
   end

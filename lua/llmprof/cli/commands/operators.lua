@@ -88,11 +88,9 @@ function command.run(given, words)
   local found, message, code = operators.load(path)
   if not found then refuse(path, message, code) end
   remark(found)
-  local list = given.kernels and rows.operator_kernels({}, found.operators)
-    or rows.operators(found.operators)
-  out.write(table_options.render(given,
-    given.kernels and columns.operator_kernels or columns.operators,
-    table_options.first(list, given)))
+  local name = given.kernels and "operator_kernels" or "operators"
+  out.write(table_options.render(given, columns[name],
+    table_options.first(rows[name] { operators = found }, given)))
   return 0
 end
 

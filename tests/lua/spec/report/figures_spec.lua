@@ -333,12 +333,10 @@ local function rows_by_table(results)
     digest_stages = digest_stages(results),
     kernels = rows.kernels(results), roofline = rows.roofline(results),
     stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
-    largest_kernels = (rows.largest(results)),
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
     stage_functions = sections.find("cpu_samples").rows(results),
     top_lines = rows.lines(results),
-    top_operators = rows.operators(results.operators and results.operators.operators or {}),
   }
   for _, section in ipairs(sections.all()) do
     local name = section.name == "kernels" and "page_kernels" or section.name

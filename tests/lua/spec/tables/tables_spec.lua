@@ -5,7 +5,7 @@ local columns = {
   { key = "name", title = "kernel", type = "text", max = 12, code = true },
   { key = "calls", title = "calls", type = "integer" },
   { key = "total_ns", title = "total ms", scale = 1e-6, digits = 2 },
-  { key = "std_ns", title = "std ms", scale = 1e-6, digits = 1, absent = "not measured" },
+  { key = "std_ns", title = "std ms", scale = 1e-6, digits = 1 },
 }
 
 local rows = {
@@ -17,10 +17,10 @@ local rows = {
 describe("llmprof.tables", function()
   it("writes Markdown", function()
     assert.equal([[
-| kernel                          |  calls | total ms |       std ms |
-| :------------------------------ | -----: | -------: | -----------: |
-| <code>f&lt;a, "b"&gt;\|x</code> | 12,345 | 1,234.57 |          2.5 |
-| `a_very_…name` [^k1]            |      1 |     0.01 | not measured |
+| kernel                          |  calls | total ms | std ms |
+| :------------------------------ | -----: | -------: | -----: |
+| <code>f&lt;a, "b"&gt;\|x</code> | 12,345 | 1,234.57 |    2.5 |
+| `a_very_…name` [^k1]            |      1 |     0.01 |        |
 
 [^k1]: `a_very_long_kernel_name`
 ]], tables.render("md", columns, rows))
@@ -44,9 +44,9 @@ describe("llmprof.tables", function()
       .. [[<th scope="col" class="n">share %</th></tr></thead>
 <tbody>
 <tr id="row-26"><td><code>f&lt;a, &quot;b&quot;&gt;|x</code></td><td class="n"></td>]]
-      .. [[<td class="n"></td><td class="n">not measured</td><td class="n w26">26</td></tr>
+      .. [[<td class="n"></td><td class="n"></td><td class="n w26">26</td></tr>
 <tr><td><span title="a_very_long_kernel_name"><code>a_very_…name</code></span></td>]]
-      .. [[<td class="n"></td><td class="n"></td><td class="n">not measured</td>]]
+      .. [[<td class="n"></td><td class="n"></td><td class="n"></td>]]
       .. [[<td class="n w100">700</td></tr>
 </tbody></table>
 ]], tables.render("html", bars, shares, { row = function(row)
@@ -61,9 +61,9 @@ describe("llmprof.tables", function()
 
   it("writes a table for the terminal", function()
     assert.equal([[
-kernel         calls  total ms        std ms
-f<a, "b">|x   12,345  1,234.57           2.5
-a_very_…name       1      0.01  not measured
+kernel         calls  total ms  std ms
+f<a, "b">|x   12,345  1,234.57     2.5
+a_very_…name       1      0.01
 ]], tables.render("table", columns, rows))
   end)
 
