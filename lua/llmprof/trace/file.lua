@@ -53,17 +53,16 @@ end
 
 -- ---- is it whole ----
 
--- Is a timeline fit to be analysed? Every event has what events have, none ends
--- before it starts, and no sum or difference of times leaves 64 bits: what comes
--- after this asks no more.
+-- Is a timeline fit to be analysed? Readers leave out events without a start or that end before
+-- it. What comes after this asks no more than that no sum or difference of times leaves 64 bits,
+-- and that launches have a whole shape.
 
 -- Columns of kernels that are all there or all absent: graphs of other makers' GPUs are
 -- recorded without.
 local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" }
 
--- Frames whose events all have a start and a duration; where one lacks it, the file is damaged.
--- These are no further from 0 than this, in ns (36 years): differences and sums of two fit into 64
--- bits. Blocks of columns tell it without their values.
+-- Frames with times, which are no further from 0 than this, in ns (36 years): differences and sums
+-- of two fit into 64 bits. Blocks of columns tell it without their values.
 local TIMED = { "gpu", "api", "ranges" }
 local FAR = 1 << 60
 
@@ -71,8 +70,8 @@ local FAR = 1 << 60
 local check = errors.check
 
 
-local function damaged(opened, hint, form, ...)
-  errors.raise("failed", opened:info().path .. ": " .. form:format(...), { hint = hint })
+local function damaged(opened, form, ...)
+  errors.raise("failed", opened:info().path .. ": " .. form:format(...), { hint = AGAIN })
 end
 
 
@@ -80,18 +79,12 @@ end
 local function refuse(opened, frame, name, conditions, what)
   local count = #check(frame:where(conditions))
   if count == 0 then return end
-  damaged(opened, AGAIN, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name,
+  damaged(opened, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name,
     what)
 end
 
 
-local function check_columns(opened)
-  for _, name in ipairs(TIMED) do
-    local frame = check(opened:frame(name))
-    for _, column in ipairs { "duration", "start" } do
-      refuse(opened, frame, name, { { column, "==", false } }, "have no usable " .. column)
-    end
-  end
+local function check_shapes(opened)
   local kernels = check(opened:frame "kernels")
   for i, column in ipairs(SHAPE) do
     refuse(opened, kernels, "kernels", { { column, "==", false },
@@ -102,17 +95,15 @@ end
 
 local function check_times(opened, name)
   local frame = check(opened:frame(name))
-  refuse(opened, frame, name, { { "duration", "<", 0 } }, "end before they start")
-  refuse(opened, frame, name, { { "start", "<", -FAR } }, "start impossibly early")
-  for _, late in ipairs { "start", "duration" } do
-    refuse(opened, frame, name, { { late, ">", FAR } }, "end impossibly late")
+  for _, column in ipairs { "start", "duration" } do
+    refuse(opened, frame, name, { { column, ">", FAR } }, "end impossibly late")
   end
   local long = math.maxinteger // math.max(#frame, 1)
   if #check(frame:where { { "duration", ">", long } }) == 0 then return end
   local added, why = pcall(frame.group, frame, { sum = { "duration" } })
   if added then return end
   if not (errors.is(why) and why.code == "range") then error(why, 0) end
-  damaged(opened, AGAIN, "the durations of '%s' add up to more than 292 years", name)
+  damaged(opened, "the durations of '%s' add up to more than 292 years", name)
 end
 
 
@@ -149,7 +140,7 @@ end
 local function check_timeless(opened)
   for _, of in ipairs(timeless(opened)) do
     if 2 * of.count >= of.of then
-      damaged(opened, AGAIN, "%s of %s rows of '%s' have no usable time",
+      damaged(opened, "%s of %s rows of '%s' have no usable time",
         text.count(of.count), text.count(of.of), of.name)
     end
   end
@@ -158,7 +149,7 @@ end
 
 -- Raises what is wrong with a trace.
 function trace_file.check(opened)
-  check_columns(opened)
+  check_shapes(opened)
   for _, name in ipairs(TIMED) do check_times(opened, name) end
   check_timeless(opened)
 end
