@@ -279,6 +279,9 @@ local VIEW = { page = true }
 local NO_CHARTS = "llmprof was built without Chart.js: charts are left out, all figures are in the "
   .. "tables. Debian's package is libjs-chart.js."
 
+local NO_TIMELINE = "llmprof was built without D3: the timeline is left out. Debian's package is "
+  .. "node-d3."
+
 
 local function navigation(list)
   local links = lists.map(list, function(chapter)
@@ -321,8 +324,9 @@ function documents.page(results, entries, events)
   events = document.d3() and events
   local out = { "<header>\n", writer.render(blocks.join(
       blocks.heading { level = 1, title = heading }, first_screen(results))), "</header>\n",
-    '<section id="timeline">\n',
-    writer.render { blocks.timeline { results = results, events = events ~= nil } },
+    '<section id="timeline">\n', writer.render(blocks.join(
+      events and blocks.timeline { results = results },
+      not document.d3() and blocks.say(NO_TIMELINE, "warning"))),
     "</section>\n",
     navigation(list), "<main>\n",
     document.chart_js() and "" or writer.render { blocks.say(NO_CHARTS, "warning") } }

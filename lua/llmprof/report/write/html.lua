@@ -307,9 +307,7 @@ kinds.flame = charts.flame
 
 function kinds.timeline(block)
   if block.number then return timeline.side(block.results, block.number, block.title) end
-  if not block.events then return timeline.render(block.results) end
-  return timeline.events(block.results) .. (timeline.has_strip(block.results)
-    and timeline.render(block.results) or "")
+  return timeline.events(block.results)
 end
 
 

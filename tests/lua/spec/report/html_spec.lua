@@ -6,7 +6,6 @@ local text = require "llmprof.text"
 local json = require "llmprof.json"
 local report = require "tests.lua.support.reports"
 local results = require "tests.lua.support.results"
-local timeline = require "llmprof.report.html.timeline"
 local words = require "llmprof.report.words"
 
 local HOSTILE = '</script><script>alert(1)</script><!--"\'&'
@@ -129,7 +128,7 @@ describe("the page's timeline", function()
     end
   end)
 
-  it("is a strip without data, and without D3", function()
+  it("is not there without data, and without D3", function()
     assert.is_nil(with_events(nil):find("events-data", 1, true))
     local d3 = document.d3
     document.d3 = function() return nil end
@@ -137,8 +136,8 @@ describe("the page's timeline", function()
     document.d3 = d3
     assert.is_true(ok)
     assert.is_nil(page:find("events-data", 1, true))
-    assert.is_truthy(page:find("No range of a stage was found.", 1, true)
-      or page:find('<figure class="timeline">', 1, true))
+    assert.is_nil(page:find('<figure class="events"', 1, true))
+    assert.is_truthy(page:find("llmprof was built without D3", 1, true))
   end)
 end)
 
@@ -234,47 +233,6 @@ describe("report.html", function()
     assert.is_truthy(page:find("llmprof was built without Chart.js", 1, true))
     assert.is_nil(page:find("<canvas", 1, true))
     assert.equal(3, #elements(page, "script"))
-  end)
-end)
-
-
-describe("the timeline strip", function()
-  local function stages(instances)
-    return { stages = { { name = "a<b", instances = instances } } }
-  end
-
-  it("fills each range as far as the GPU was busy", function()
-    local made = timeline.render(stages {
-      { start_ns = 1000, wall_ns = 6e6, gpu_busy_ns = 1.5e6, rep = 1, used = true },
-      { start_ns = 6001000, wall_ns = 4e6, gpu_busy_ns = 4e6, rep = 2, used = true },
-      { start_ns = 9e9, wall_ns = 4e6, gpu_busy_ns = 4e6, rep = 3, used = false } })
-    assert.is_truthy(made:find([[<span class="lane-name">a&lt;b</span>]], 1, true))
-    assert.is_truthy(made:find("<g><title>repeat 1: 6.00 ms, GPU busy 1.50 ms (25 %)</title>"
-      .. [[<rect class="idle" x="0.000%" width="60.000%" y="3" height="20"/>]]
-      .. [[<rect class="busy" x="0.000%" width="15.000%" y="3" height="20"/></g>]]
-      .. "<g><title>repeat 2: 4.00 ms, GPU busy 4.00 ms (100 %)</title>"
-      .. [[<rect class="idle" x="60.000%" width="40.000%" y="3" height="20"/>]]
-      .. [[<rect class="busy" x="60.000%" width="40.000%" y="3" height="20"/></g>]], 1, true))
-    assert.is_truthy(made:find(">2 ms</text>", 1, true))
-    assert.is_nil(made:find("repeat 3", 1, true))
-  end)
-
-  it("draws the first ranges of very many and counts the rest", function()
-    local many = {}
-    for i = 1, 1401 do
-      many[i] = { start_ns = i * 10, wall_ns = 5, gpu_busy_ns = 1, rep = 1, used = true }
-    end
-    local made = timeline.render(stages(many))
-    local _, drawn = made:gsub("<g>", "")
-    assert.equal(400, drawn)
-    assert.matches("the first 400 ranges are drawn; 1,001 more are not", made)
-  end)
-
-  it("says so when there is nothing to draw", function()
-    local nothing = "<p>No range of a stage was found.</p>\n"
-    assert.equal(nothing, timeline.render { stages = {} })
-    assert.equal(nothing, timeline.render(stages {
-      { start_ns = 5, wall_ns = 0, gpu_busy_ns = 0, rep = 1, used = true } }))
   end)
 end)
 

@@ -88,7 +88,6 @@ const show = (figure, timeline) => {
   figure.hidden = false;
   view.resize();
   watch(holder, view, () => { colour = colours.read(timeline, table); });
-  document.documentElement.classList.add("has-timeline");
   return { figure, canvas, view, jump: jumps.create({ timeline, view, search, span }), open: () => {
     permalink = permalinks.create({ timeline, view, marked, select, span,
       show: () => figure.scrollIntoView({ block: "start" }) });
