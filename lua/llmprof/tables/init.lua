@@ -178,66 +178,26 @@ local BETWEEN = 2
 -- texts can be told at all, and the least.
 local NAME, SHORT_NAME, WORD, LEAST = 40, 24, 20, 8
 
-
 -- Of texts that are wider the others of the column take no notice.
 local WIDEST = 4096
 
 
--- How wide columns would like to be.
-local function natural(columns, lines)
-  local widths = {}
-  for i, column in ipairs(columns) do widths[i] = text.width(column.title) end
+local function widest(column, lines, place)
+  local width = text.width(column.title)
   for _, line in ipairs(lines) do
-    for i, column in ipairs(columns) do
-      if column.max then line[i] = text.truncate(line[i], column.max, "middle") end
-      widths[i] = math.max(widths[i], math.min(text.width(line[i]), WIDEST))
-    end
+    width = math.max(width, math.min(text.width(line[place]), WIDEST))
   end
-  return widths
+  return width
 end
 
 
--- The places of the columns that are kept, in order.
-local function all(columns)
-  local list = {}
-  for i = 1, #columns do list[i] = i end
-  return list
-end
-
-
-local function room_of(list, widths)
-  local sum = BETWEEN * (#list - 1)
-  for _, i in ipairs(list) do sum = sum + widths[i] end
-  return sum
-end
-
-
--- The place of the column that names things: the widest text that is not lesser.
-local function naming(columns, list, widths)
-  local found
-  for _, i in ipairs(list) do
-    if is_text(columns[i]) and not columns[i].lesser
-      and (not found or widths[i] > widths[found]) then found = i end
-  end
-  return found
-end
-
-
--- By place: the columns that go first.
-local function lesser(columns, lines)
-  local made = {}
-  for i, column in ipairs(columns) do
-    local function has_text(line) return line[i] ~= "" end
-    made[i] = column.lesser or #lines > 0 and not lists.any(lines, has_text)
-  end
-  return made
-end
+local function room_of(list) return lists.sum(list, "width") + BETWEEN * (#list - 1) end
 
 
 -- The place in the list of what is left out next; nil where nothing may be.
-local function expendable(list, name, is_lesser)
+local function expendable(list, name)
   for at = #list, 1, -1 do
-    if is_lesser[list[at]] then return at end
+    if list[at].lesser then return at end
   end
   for at = #list, 2, -1 do
     if list[at] ~= name then return at end
@@ -246,74 +206,38 @@ local function expendable(list, name, is_lesser)
 end
 
 
--- The least that columns need.
-local function least(columns, wanted, name, of_name)
-  local widths = {}
+-- The columns that fit `width` (nil: all): a list of { place, width, wanted }, and the titles of
+-- those that do not.
+local function fitted(columns, lines, width)
+  local list, name, hidden = {}, nil, {}
   for i, column in ipairs(columns) do
-    widths[i] = is_text(column) and math.min(wanted[i], i == name and of_name or WORD) or wanted[i]
-  end
-  return widths
-end
-
-
--- The places of the columns that fit, how wide each is, and titles of the others.
-local function choose(columns, wanted, width, is_lesser)
-  local list, hidden = all(columns), {}
-  local name = naming(columns, list, wanted)
-  local widths = least(columns, wanted, name, SHORT_NAME)
-  if room_of(list, widths) > width then widths = least(columns, wanted, name, NAME) end
-  while room_of(list, widths) > width do
-    local at = expendable(list, name, is_lesser)
-    if not at then break end
-    hidden[#hidden + 1] = table.remove(list, at)
-  end
-  local missing = room_of(list, widths) - width
-  if missing > 0 and name then widths[name] = math.max(widths[name] - missing, LEAST) end
-  local spare = width - room_of(list, widths) -- for texts that were cut, from the left
-  for _, i in ipairs(list) do
-    local more = math.min(math.max(spare, 0), wanted[i] - widths[i])
-    widths[i], spare = widths[i] + more, spare - more
-  end
-  table.sort(hidden)
-  for i, place in ipairs(hidden) do hidden[i] = columns[place].title end
-  return list, widths, hidden
-end
-
-
--- A line, or the lines that it takes when its last cell wraps.
-local function cut(line, list, widths, last)
-  local made, more = {}, nil
-  for at, i in ipairs(list) do
-    if i == last then
-      more = text.wrap(line[i], widths[i])
-      made[at] = more[1] or ""
-    else
-      made[at] = text.truncate(line[i], widths[i], "middle")
+    local wanted = widest(column, lines, i)
+    list[i] = { place = i, width = wanted, wanted = wanted, lesser = column.lesser
+      or #lines > 0 and not lists.any(lines, function(line) return line[i] ~= "" end) }
+    -- what names things: the widest text
+    if is_text(column) and not column.lesser and (not name or wanted > name.wanted) then
+      name = list[i]
     end
   end
-  local lines = { made }
-  for row = 2, more and #more or 1 do
-    local below = {}
-    for at = 1, #list do below[at] = at == #list and more[row] or "" end
-    lines[row] = below
+  if not width or room_of(list) <= width then return list, hidden end
+  for _, of_name in ipairs { SHORT_NAME, NAME } do
+    if of_name == NAME and room_of(list) <= width then break end
+    for i, one in ipairs(list) do
+      local least = one == name and of_name or WORD
+      if is_text(columns[i]) then one.width = math.min(one.wanted, least) end
+    end
   end
-  return lines
-end
-
-
--- Columns, lines of cells and widths that fit `width` (nil: as wide as they are), and the
--- titles of columns that do not. A last column that is declared `wraps` takes several lines.
-local function fitted(columns, lines, width)
-  local wanted = natural(columns, lines)
-  if not width or room_of(all(columns), wanted) <= width then return columns, lines, wanted, {} end
-  local list, widths, hidden = choose(columns, wanted, width, lesser(columns, lines))
-  local last = columns[#columns].wraps and list[#list] == #columns and #columns or nil
-  local kept, kept_widths, made = {}, {}, {}
-  for at, i in ipairs(list) do kept[at], kept_widths[at] = columns[i], widths[i] end
-  for _, line in ipairs(lines) do
-    lists.add(made, cut(line, list, widths, last))
+  while room_of(list) > width do
+    local at = expendable(list, name)
+    if not at then break end
+    hidden[#hidden + 1] = table.remove(list, at).place
   end
-  return kept, made, kept_widths, hidden
+  local missing = room_of(list) - width
+  if missing > 0 and name then name.width = math.max(name.width - missing, LEAST) end
+  for _, one in ipairs(list) do -- the rest is for texts that were cut, from the left
+    one.width = math.min(one.wanted, one.width + math.max(width - room_of(list), 0))
+  end
+  return list, lists.map(lists.sort(hidden), function(place) return columns[place].title end)
 end
 
 
@@ -344,22 +268,29 @@ end
 -- Aligned by display width; of a terminal whose width is known as much as fits, and then
 -- what was left out.
 local function to_terminal(columns, rows, options)
-  local lines = cells(columns, rows)
+  local lines, titles = cells(columns, rows), lists.map(columns, "title")
   for _, line in ipairs(lines) do
-    for i, value in ipairs(line) do line[i] = text.clean(value) end
-  end
-  local widths, hidden
-  columns, lines, widths, hidden = fitted(columns, lines, options.columns)
-  local pieces = {}
-  local function add(line)
-    local padded = {}
     for i, column in ipairs(columns) do
-      padded[i] = text.pad(line[i], widths[i], is_text(column) and "left" or "right")
+      line[i] = text.clean(line[i])
+      if column.max then line[i] = text.truncate(line[i], column.max, "middle") end
     end
-    -- not gsub("%s+$", ""), which takes the square of the length
-    pieces[#pieces + 1] = table.concat(padded, (" "):rep(BETWEEN)):match "^.*%S" or ""
   end
-  local titles = lists.map(columns, "title")
+  local list, hidden = fitted(columns, lines, options.columns)
+  local last, pieces = list[#list], {}
+  local is_wrapped = columns[last.place].wraps and last.width < last.wanted
+  local function add(line)
+    local more = is_wrapped and text.wrap(line[last.place], last.width) or {}
+    for row = 1, math.max(#more, 1) do
+      local padded = lists.map(list, function(one)
+        local value = row == 1 and line[one.place] or ""
+        if one == last and is_wrapped then value = more[row] or "" end
+        if one.width < one.wanted then value = text.truncate(value, one.width, "middle") end
+        return text.pad(value, one.width, is_text(columns[one.place]) and "left" or "right")
+      end)
+      -- not gsub("%s+$", ""), which takes the square of the length
+      pieces[#pieces + 1] = table.concat(padded, (" "):rep(BETWEEN)):match "^.*%S" or ""
+    end
+  end
   add(titles)
   for _, line in ipairs(lines) do add(line) end
   pieces[#pieces + 1] = left_out(hidden, options.columns, options.more)
