@@ -150,12 +150,10 @@ function reference.columns()
     "Times are on the GPU's clock; those of the CPU, of its calls and of runs without the\n"
       .. "profiler are on the CPU's. An empty cell was not measured. The field is what JSON and\n"
       .. "CSV call the column." }
-  for _, part in ipairs(require("llmprof.report.meanings").parts()) do
-    lines[#lines + 1] = ("\n## %s\n"):format(part.title)
-    if part.about then lines[#lines + 1] = part.about .. "\n" end
-    lines[#lines + 1] = "| column | meaning | field |\n|---|---|---|"
-    for _, row in ipairs(part) do
-      lines[#lines + 1] = ("| %s | %s | `%s` |"):format(table.unpack(row))
+  for _, one in ipairs(require("llmprof.report.meanings").tables()) do
+    lines[#lines + 1] = ("\n## %s\n\n| column | meaning | field |\n|---|---|---|"):format(one.title)
+    for _, column in ipairs(one.columns) do
+      lines[#lines + 1] = ("| %s | %s | `%s` |"):format(column.title, column.meaning, column.key)
     end
   end
   return table.concat(lines, "\n") .. "\n"

@@ -1,9 +1,8 @@
 -- Every table that a report shows, declared once: used for Markdown, HTML, CSV,
 -- JSON and the terminal alike. Rows are made in llmprof.report.rows.
 --
--- A column has its key, its title and what it means, but where another of this title under the
--- same heading of `llmprof help columns` (llmprof.report.meanings) says so; and more that
--- llmprof.tables knows.
+-- A column has its key, its title and what it means, but where another of this key and title says
+-- so (llmprof.report.meanings); and more that llmprof.tables knows.
 local columns = {}
 
 local function column(made, meaning, more)
@@ -131,7 +130,7 @@ columns.ranges = {
 
 local of_stage = {
   word("part", "part", "the part of the stage that launched it"),
-  percent("stage_share", "of kernels"),
+  percent("stage_share", "of kernels", "of the time of the stage's kernels"),
   percent("stage_cumulative", "cumulative", "that, with the rows above"),
 }
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
@@ -185,10 +184,10 @@ table.insert(columns.summary_stages, 4, word("bar", "all of them", "of the time 
 -- Of the first screen what no stage has is left out.
 columns.digest_stages = {
   word("label", "stage"), ms("time_ns", "time", 2),
-  ms("gpu_busy_ns", "GPU busy", 2, { optional = true }),
-  percent("idle_share", "idle", { optional = true }),
-  number("mfu", "MFU %", 3, { optional = true, scale = 100 }),
-  number("mbu", "MBU %", 3, { optional = true, scale = 100 }),
+  ms("gpu_busy_ns", "GPU busy", 2, "something ran", { optional = true }),
+  percent("idle_share", "idle", "of the time", { optional = true }),
+  number("mfu", "MFU %", 3, "as of efficiency", { optional = true, scale = 100 }),
+  number("mbu", "MBU %", 3, "likewise", { optional = true, scale = 100 }),
   word("bound", "bound", { optional = true }),
 }
 
@@ -197,7 +196,7 @@ columns.cpu = {
   count("launch_calls", "launch calls", "API calls that launch, mean of the ranges"),
   ms("launch_call_ns", "in them", 2, "time in those calls"),
   count("sync_calls", "sync calls", "API calls that wait for the GPU"),
-  ms("sync_call_ns", "in them", 2),
+  ms("sync_call_ns", "in them", 2, "time in those calls"),
   ms("launch_ns", "GPU idle in launches", 2, "idle time while the CPU was in launching calls"),
   ms("sync_ns", "in syncs", 2, "in waiting calls"),
   ms("memory_ns", "in allocations", 2, "in calls that allocate or free"),
@@ -311,15 +310,17 @@ columns.marked_layers = {
   word("stage", "stage"),
   name("name", "layer", 60, "the path of one, its number too"),
   count("calls", "calls", { optional = true }), ms("gpu_self_ns", "GPU time", 3),
-  bar("share", "share"), ms("idle_ns", "idle before", 3, { optional = true }),
-  count("kernels", "kernels", { optional = true }), ms("host_ns", "CPU", 3),
+  bar("share", "share"),
+  ms("idle_ns", "idle before", 3, "the GPU had nothing to do before", { optional = true }),
+  count("kernels", "kernels", { optional = true }), ms("host_ns", "CPU", 3, "as of modules"),
 }
 
 columns.marked_operators = {
   word("stage", "stage"),
   name("name", "operator", 60, "of the framework"),
   count("calls", "calls"), ms("gpu_self_ns", "GPU time", 3), bar("share", "share"),
-  ms("host_ns", "CPU", 3), ms("host_self_ns", "CPU itself", 3),
+  ms("host_ns", "CPU", 3, "length of its ranges"),
+  ms("host_self_ns", "CPU itself", 3),
 }
 
 columns.cpu_samples = {
@@ -544,7 +545,7 @@ columns.ranks = {
 }
 
 columns.pipeline = {
-  id("stage", "PP"),
+  id("stage", "PP", "stage of the pipeline"),
   id("dp", "DP", "place in data parallel", { optional = true }),
   word("who", "ranks", "of the stage"),
   ms("busy_ns", "works", 2, "the GPU ran more than sends and receives; mean over the stage's "
@@ -581,7 +582,7 @@ columns.steps = {
   count("count", "steps"), ms("mean_ns", "mean", 3), ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3),
   ms("max_ns", "max", 3),
   ms("interval_ns", "interval", 3, "from the end of a step to that of the next"),
-  ms("idle_ns", "idle before", 3),
+  ms("idle_ns", "idle before", 3, "nothing ran on the GPU before its first operation"),
   count("kernels", "kernels", "in a step"),
   word("how", "launched", "by CUDA graphs (`graph`), one by one (`eager`), or both"),
   ms("waiting_ns", "waiting", 3, { optional = true }),
@@ -596,7 +597,8 @@ columns.step_rows = {
   id("turn", "turn", "number of the step since the last one of another stage"),
   ms("begin_ns", "begin", 3, "when the GPU could begin it, since the first session began"),
   ms("length_ns", "length", 3, "of the step"),
-  ms("interval_ns", "interval", 3), ms("idle_ns", "idle before", 3), ms("cpu_ns", "CPU", 3),
+  ms("interval_ns", "interval", 3), ms("idle_ns", "idle before", 3, "as of steps"),
+  ms("cpu_ns", "CPU", 3, "its range less the calls that wait for the GPU"),
   ms("busy_ns", "busy", 3), count("kernels", "kernels"),
   count("graphed", "graphed", "kernels that CUDA graphs ran"),
   ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
@@ -639,7 +641,8 @@ columns.late = {
 columns.layers = {
   word("phase", "stage"), id("layer", "layer"),
   count("collectives", "collectives", "such kernels"),
-  ms("collective_ns", "all ranks", 2), ms("exposed_ns", "exposed", 2), ms("hidden_ns", "hidden", 2),
+  ms("collective_ns", "all ranks", 2, "sum over the ranks"),
+  ms("exposed_ns", "exposed", 2), ms("hidden_ns", "hidden", 2),
   ms("waiting_ns", "waiting", 2), ms("transfer_ns", "transfer", 2),
 }
 
@@ -826,7 +829,7 @@ columns.compare_where = {
   ms("before_ns", "before", 2, "per instance of the stage"),
   ms("after_ns", "after", 2),
   ms("difference_ns", "change", 2, "after less before"),
-  percent("share", "of the change"),
+  percent("share", "of the change", "of the sum of all changes, without their signs"),
 }
 
 columns.compare_lines = {
@@ -917,7 +920,7 @@ columns.sweep_stages = {
   percent("idle_share", "idle", "of its wall time in which nothing ran"),
   count("kernels", "kernels", "mean of the instances"),
   count("launches", "launches", "calls that started GPU work"),
-  number("mfu", "MFU %", 3, { scale = 100 }), word("basis", "times"),
+  number("mfu", "MFU %", 3, "of the stage", { scale = 100 }), word("basis", "times"),
 }
 
 return columns

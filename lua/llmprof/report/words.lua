@@ -181,7 +181,7 @@ end
 -- Why there is no such line.
 function words.no_latency(results)
   return #results.stages > 0 and "No TTFT and TPOT: they do not follow from these stages."
-    or words.not_measured(results, "the timeline")
+    or words.no_rows(results)
 end
 
 

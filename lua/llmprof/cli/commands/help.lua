@@ -139,11 +139,11 @@ end
 
 local function columns_with(word)
   local list, seen = {}, {}
-  for _, part in ipairs(require("llmprof.report.meanings").parts()) do
-    for _, row in ipairs(part) do
-      if holds(word, row[1], row[2], row[3]) then
-        lists.entry(list, seen, row[1] .. row[2],
-          { row[1], ("%s (%s)"):format(row[2], part.title) })
+  for _, one in ipairs(require("llmprof.report.meanings").tables()) do
+    for _, column in ipairs(one.columns) do
+      local title, said = column.title, column.meaning
+      if holds(word, title, said, column.key) then
+        lists.entry(list, seen, title .. said, { title, ("%s (%s)"):format(said, one.title) })
       end
     end
   end

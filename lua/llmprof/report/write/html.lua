@@ -236,13 +236,10 @@ local function count_of(shown, all)
 end
 
 
--- What a column of a table means, without its Markdown.
-local function meaning_of(name)
-  local meaning = meanings.of(name)
-  return function(column)
-    local said = meaning(column)
-    return said and said:gsub("%[(.-)%]%(.-%)", "%1"):gsub("`", "")
-  end
+-- What a column means, without its Markdown.
+local function meaning_of(column)
+  local said = meanings.of(column)
+  return said and said:gsub("%[(.-)%]%(.-%)", "%1"):gsub("`", "")
 end
 
 
@@ -254,7 +251,7 @@ function kinds.table(block)
     .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
     or "", escape(block.name), escape(title), escape(title), tables.render("html",
     blocks.filled(block), shown, { row = row_attributes(block.name),
-      meaning = meaning_of(block.name) }), count_of(#shown, #block.rows))
+      meaning = meaning_of }), count_of(#shown, #block.rows))
 end
 
 
