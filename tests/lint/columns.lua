@@ -1,7 +1,7 @@
 -- Is every column of the reports' tables explained, itself or by another of its key and title? Run
 -- by llmprof exec, in the source tree.
 local columns = require "llmprof.report.columns"
-local meanings = require "llmprof.report.meanings"
+local sections = require "llmprof.report.sections"
 
 -- Titles that mean the same in every table, explained in one or by themselves.
 local COMMON = {}
@@ -17,7 +17,7 @@ local faults = {}
 for name, declared in pairs(columns) do
   for _, column in ipairs(declared) do
     local title = column.title
-    if not column.data and not meanings.of(column) and not COMMON[title] then
+    if not column.data and not sections.meaning(column) and not COMMON[title] then
       faults[#faults + 1] = ("report/columns.lua: no meaning of '%s' (table %s)"):format(title,
         name)
     end

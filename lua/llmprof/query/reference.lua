@@ -150,7 +150,7 @@ function reference.columns()
     "Times are on the GPU's clock; those of the CPU, of its calls and of runs without the\n"
       .. "profiler are on the CPU's. An empty cell was not measured. The field is what JSON and\n"
       .. "CSV call the column." }
-  for _, one in ipairs(require("llmprof.report.meanings").tables()) do
+  for _, one in ipairs(require("llmprof.report.sections").explained()) do
     lines[#lines + 1] = ("\n## %s\n\n| column | meaning | field |\n|---|---|---|"):format(one.title)
     for _, column in ipairs(one.columns) do
       lines[#lines + 1] = ("| %s | %s | `%s` |"):format(column.title, column.meaning, column.key)

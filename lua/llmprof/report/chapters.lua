@@ -7,7 +7,6 @@ local findings = require "llmprof.report.findings"
 local key_sets = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
-local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
 local sections = require "llmprof.report.sections"
@@ -133,7 +132,7 @@ local list = {
   { "roofline", "Roofline", parts.roofline, tables = { "roofline", "ranges", "headroom" } },
   { "kernels", "Top Kernels", parts.kernels,
     tables = { "stage_kernels", "page_kernels", "top_kernels", "transfers", "selection" } },
-  { "operators", "Top Operators", operators.blocks,
+  { "operators", "Top Operators", parts.operators,
     tables = { "operators", "timeline_operators", "summary_operators", "operator_stages",
       "operator_kernels" } },
   { "trust", "How Far to Trust It", parts.trust, tables = { "integrity", "overhead" } },

@@ -2,7 +2,7 @@
 -- JSON and the terminal alike. Rows are made in llmprof.report.rows.
 --
 -- A column has its key, its title and what it means, but where another of this key and title says
--- so (llmprof.report.meanings); and more that llmprof.tables knows.
+-- so (llmprof.report.sections); and more that llmprof.tables knows.
 local columns = {}
 
 local function column(made, meaning, more)

@@ -1,5 +1,5 @@
--- The reports: in Markdown report.md, kernels.md and stakeholder_summary.md; report.html, one page
--- to look around in.
+-- The reports: in Markdown report.md, kernels.md, operators.md and stakeholder_summary.md;
+-- report.html, one page to look around in.
 local blocks = require "llmprof.report.blocks"
 local charts = require "llmprof.report.html.charts"
 local chapters = require "llmprof.report.chapters"
@@ -61,6 +61,17 @@ function documents.kernels(results)
     parts.all_kernels(results, MOST),
     blocks.heading { level = 2, title = sections.find("selection").title },
     parts.selection(results)))
+end
+
+
+-- operators.md.
+function documents.operators(results)
+  local operators = results.operators
+  return markdown.render(blocks.join(title("Operators: %s", results),
+    blocks.say(words.model(results)),
+    operators and blocks.say(("%s operators and runtime calls; source: %s."):format(
+      text.count(#operators.operators), operators.source or "not recorded")),
+    parts.operators(results, { whole = true })))
 end
 
 

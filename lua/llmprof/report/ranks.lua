@@ -14,36 +14,20 @@ local sources = { ranges = "Steps are the ranges that the program marks",
   inferred = "No range marks a step: they are inferred" }
 
 
--- Stages that figures are not from: a sentence; "" without.
-local function with_cold(results)
-  local list = {}
-  for _, entry in ipairs(results.repeats and results.repeats.left_out or {}) do
-    if entry.first then
-      list[#list + 1] = ("the first of %s (%s)"):format(entry.stage, text.duration(entry.ns))
-    elseif not entry.step then
-      list[#list + 1] = ("%s of repeat %d (%s)"):format(entry.stage, entry.rep,
-        text.duration(entry.ns))
-    end
-  end
-  return #list > 0 and (" Left out of tables of steps, as of other figures: %s."):format(
-    table.concat(list, ", ")) or ""
-end
-
-
 -- What steps are here, in a sentence; nil without steps.
 function ranks.basis(results)
   local record = results.ranks
   if not record.source then return nil end
   if record.source == "labels" then
     return ("Steps are those that %s marks in each worker; a step's GPU work counts for it "
-      .. "wherever it runs.%s"):format(results.engine and results.engine.title or record.engine
-        or "the engine", with_cold(results))
+      .. "wherever it runs."):format(results.engine and results.engine.title or record.engine
+        or "the engine")
   end
   if record.startup_steps then
     return ("%s, without %s of start-up, which are far slower than those after it."):format(
       sources[record.source], text.count(record.startup_steps))
   end
-  return sources[record.source] .. "." .. with_cold(results)
+  return sources[record.source] .. "."
 end
 
 

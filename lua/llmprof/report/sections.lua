@@ -8,6 +8,7 @@ local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local sections = {}
 
@@ -96,12 +97,6 @@ function sections.time_rows(results)
 end
 
 
-local PARTS = { network = "network, from the client to the server and back",
-  queue = "queue, before its first step", prefill = "its prefill",
-  scheduler = "scheduler and first token, besides its prefill",
-  before = "not explained: before its prefill, while no step ran",
-  after = "not explained: from its prefill to the client",
-  unexplained = "not explained" }
 local TOLD_BY = { page = "the engine's page", steps = "steps on the timeline",
   clients = "the clients" }
 
@@ -155,7 +150,7 @@ local list = {
   { "load_times", "What clients waited for", rows = sections.time_rows },
   { "engine_metrics", "The engine's own numbers", rows = engine_rows },
   { "first_token", "Where TTFT goes", rows = at("first_token.parts", function(part)
-    return { label = PARTS[part.part], source = TOLD_BY[part.source] }
+    return { label = words.ttft_parts[part.part], source = TOLD_BY[part.source] }
   end) },
   { "kv_cache", "The KV cache over time", rows = at("kv_cache.looks", function(look, results)
     local made = results.kv_cache
@@ -295,6 +290,45 @@ function sections.scope(results, section)
   if OF_ALL[section.name] then return "Sums over the whole capture." end
   return SUMS[section.name] and repeats.used > 1
     and ("Sums over the %d repeats that count."):format(repeats.used) or nil
+end
+
+
+-- ---- what columns mean ----
+
+local function name_of(column) return column.key .. "\0" .. column.title end
+
+
+-- By key and title what columns say that they mean; false where some differ.
+local known = {}
+for _, declared in pairs(columns) do
+  for _, column in ipairs(declared) do
+    local name, said = name_of(column), column.meaning
+    if said then known[name] = (known[name] == nil or known[name] == said) and said end
+  end
+end
+
+
+-- What a column means, by itself or as others of its key and title; nil where nothing says so.
+function sections.meaning(column) return column.meaning or known[name_of(column)] or nil end
+
+
+-- The tables, those of `llmprof show` first: { title, columns }, a column that several show in the
+-- first of them.
+function sections.explained()
+  local tables, listed = lists.first(list), {}
+  for _, name in ipairs(keys.sorted(columns)) do
+    if not by_name[name] then
+      tables[#tables + 1] = { title = ("Table `%s`"):format(name), columns = columns[name] }
+    end
+  end
+  return lists.map(tables, function(one)
+    local own = lists.filtered(one.columns, function(column)
+      local is_new = column.meaning and not listed[column]
+      listed[column] = true
+      return is_new
+    end)
+    return #own > 0 and { title = one.title, columns = own } or nil
+  end)
 end
 
 

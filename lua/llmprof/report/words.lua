@@ -99,19 +99,22 @@ function words.running_cost(results, brief)
 end
 
 
+-- What TTFT is made of.
+words.ttft_parts = { network = "network", queue = "queue", prefill = "prefill",
+  scheduler = "scheduler and first token", before = "not explained before the prefill",
+  after = "not explained after it", unexplained = "not explained" }
+
+
 -- "queue 40 %, its prefill 25 %, not explained 35 %": where TTFT goes; nil where no client timed it
 -- or, brief, nothing tells.
 function words.first_token(results, brief)
   local made = results.first_token
   if not made then return nil end
-  local short = { network = "network", queue = "queue", prefill = "prefill",
-    scheduler = "scheduler and first token", before = "not explained before the prefill",
-    after = "not explained after it", unexplained = "not explained" }
   if made.unknown then
     return not brief and ("Where TTFT goes is not known: %s."):format(made.unknown) or nil
   end
   local said = lists.map(made.parts, function(part)
-    return ("%s %s"):format(short[part.part], words.percent(part.share))
+    return ("%s %s"):format(words.ttft_parts[part.part], words.percent(part.share))
   end)
   return ("TTFT, %s on average, goes to: %s."):format(words.ms(made.ttft_ns),
     table.concat(said, ", "))
@@ -661,29 +664,12 @@ function words.hfu(results)
 end
 
 
--- What samples are, and whether the bytes that they saw agree with counters; nil
--- without samples.
+-- What samples are.
 function words.sampled(results)
-  local said = {}
-  for _, stage in ipairs(results.stages) do
-    local made = stage.sampled
-    local moved = made and made.dram_read_bytes and made.dram_write_bytes
-      and made.dram_read_bytes + made.dram_write_bytes
-    if moved and moved > 0 and made.counted_bytes and not stage.parent then
-      said[#said + 1] = ("in %s, by their counters, kernels with %s %% of the time moved %s %% "
-        .. "of the sampled bytes"):format(stage.name,
-        text.number(made.counted_share * 100, 0),
-        text.number(made.counted_bytes / moved * 100, 0))
-    end
-  end
   local tool = results.source and results.source.timeline and results.source.timeline.tool
-  if (tool or ""):find "^Nsight Systems" then
-    said[#said + 1] = "nsys gives whole percents: units that are hardly used look busier, and "
-      .. "move more, than they do"
-  end
-  return "Sampled over time on the whole GPU, without replay; MBU and HFU are for the times "
-    .. "above." .. (#said > 0 and " " .. table.concat(said, "; "):gsub("^%l", string.upper) .. "."
-      or "")
+  return "Sampled over time on the whole GPU, without replay; MBU and HFU are for the times above."
+    .. ((tool or ""):find "^Nsight Systems" and " Nsys gives whole percents: units that are hardly "
+      .. "used look busier, and move more, than they do." or "")
 end
 
 

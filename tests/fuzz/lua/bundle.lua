@@ -10,7 +10,7 @@ local sections = require "llmprof.report.sections"
 local documents = require "llmprof.report.documents"
 
 local render = { documents.kernels, documents.full, documents.stakeholder,
-  require("llmprof.report.operators").render, documents.page }
+  documents.operators, documents.page }
 
 local FIXTURE = "tests/fixtures/compare/graph"
 local ROOT = given.folder()

@@ -139,7 +139,7 @@ end
 
 local function columns_with(word)
   local list, seen = {}, {}
-  for _, one in ipairs(require("llmprof.report.meanings").tables()) do
+  for _, one in ipairs(sections.explained()) do
     for _, column in ipairs(one.columns) do
       local title, said = column.title, column.meaning
       if holds(word, title, said, column.key) then

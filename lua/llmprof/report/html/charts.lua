@@ -20,7 +20,7 @@ local OF_CATEGORY = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/
   sampling = "c9", memory = "c10", ssm = "c11", sort = "c13",
   quantise = "c14", graph = "c15", [REST] = "other", ["GPU idle"] = "none" }
 
--- Of these other categories have the first that the page does not show.
+-- Other categories share these.
 local OWN = { "c7", "c13", "c11", "c14", "c15", "c8", "c9", "c6" }
 
 -- Points of the roofline; the largest kernels come first.
@@ -31,26 +31,12 @@ local FEWEST_BINS, MOST_BINS = 5, 40
 
 -- OF_CATEGORY, with the categories of these results.
 function charts.colours(...)
-  local colours, shown, others = merged(OF_CATEGORY), {}, {}
-  for _, results in ipairs { ... } do
-    for _, kernel in ipairs(results.kernels or {}) do
-      local name = kernel.category
-      if OF_CATEGORY[name] then
-        shown[OF_CATEGORY[name]] = true
-      elseif name and not others[name] then
-        others[name], others[#others + 1] = true, name
-      end
-    end
+  local colours, others = merged(OF_CATEGORY), {}
+  for _, kernel in ipairs(lists.flat({ ... }, "kernels")) do
+    local name = kernel.category
+    if name and not colours[name] then colours[name], others[#others + 1] = REST, name end
   end
-  table.sort(others)
-  for i, name in ipairs(others) do
-    for _, colour in ipairs(OWN) do
-      if not colours[name] and not shown[colour] then
-        colours[name], shown[colour] = colour, true
-      end
-    end
-    colours[name] = colours[name] or OWN[(i - 1) % #OWN + 1]
-  end
+  for i, name in ipairs(lists.sort(others)) do colours[name] = OWN[(i - 1) % #OWN + 1] end
   return colours
 end
 

@@ -4,7 +4,6 @@ local documents = require "llmprof.report.documents"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
-local operators = require "llmprof.report.operators"
 local recipe = require "llmprof.recipe"
 local words = require "llmprof.report.words"
 
@@ -14,7 +13,7 @@ local step = { name = "render", summary = "write the reports",
 
 -- What renders each, of layout.reports.
 local renderers = { page = documents.page, full = documents.full,
-  summary = documents.stakeholder, kernels = documents.kernels, operators = operators.render }
+  summary = documents.stakeholder, kernels = documents.kernels, operators = documents.operators }
 
 -- In the order of their names, as they are told.
 local reports = {}

@@ -5,7 +5,8 @@ local json = require "llmprof.json"
 local markdown = require "llmprof.report.write.markdown"
 local document = require "llmprof.io.document"
 local operators = require "llmprof.run.operators"
-local report = require "llmprof.report.operators"
+local documents = require "llmprof.report.documents"
+local parts = require "llmprof.report.parts"
 
 
 local function event(category, name, ts, dur, args)
@@ -134,7 +135,7 @@ describe("llmprof.run.operators", function()
       lookup("5", "[[1024,64],[1,512],[],[],[]]"), lookup("7", short)))
     assert.same({ { tokens = 2048, calls = 1 } }, inputs(lookup("1", "[[32000,64],[2048],[]]")))
     assert.is_nil(inputs(lookup("1", "[[],[]]"), event("cpu_op", "aten::mm", "3", "1")))
-    local said = report.render { run = { recipe = "r" }, environment = {}, missing = {},
+    local said = documents.operators { run = { recipe = "r" }, environment = {}, missing = {},
       operators = { operators = {}, inputs = { { sequences = 4, tokens = 512, calls = 1 },
         { tokens = 1, calls = 2 } } } }
     assert.matches("embeddings: 4 of 512 tokens %(once%), 1 token %(2 times%)%.", said)
@@ -152,7 +153,7 @@ describe("llmprof.run.operators", function()
     assert.same({ { device = 0, events = 3, allocated_bytes = 1024, reserved_bytes = 2048 },
       { events = 1, allocated_bytes = 16, reserved_bytes = 0 },
       { device = 1, events = 1, allocated_bytes = 256, reserved_bytes = 4096 } }, made.memory)
-    local said = report.render { run = { recipe = "r" }, environment = {}, operators = made,
+    local said = documents.operators { run = { recipe = "r" }, environment = {}, operators = made,
       missing = {} }
     assert.matches("given out: GPU 0 at most 1.02 kB of 2.05 kB reserved %(3 events%); the host "
       .. "at most 16 B %(1 event%); GPU 1 at most 256 B of 4.10 kB reserved %(1 event%)%.", said)
@@ -210,11 +211,11 @@ describe("operators.md", function()
     for i = 1, 301 do
       many.operators[i] = { name = "op" .. i, calls = 1, host_total_ns = 1, host_self_ns = 1 }
     end
-    local text = report.render(results(many))
+    local text = documents.operators(results(many))
     assert.truthy(text:find("`op300`", 1, true))
     assert.falsy(text:find("`op301`", 1, true))
     assert.truthy(text:find("\n1 more: llmprof show RUN operators.\n", 1, true))
-    local top = markdown.render(report.blocks(results(many), {}))
+    local top = markdown.render(parts.operators(results(many), {}))
     assert.truthy(top:find("\n271 more: llmprof show RUN operators.\n", 1, true))
   end)
 
@@ -222,7 +223,7 @@ describe("operators.md", function()
     local without = results(nil)
     without.missing = { { what = "operators", why = "operators=off", how = "operators=on" } }
     assert.equal("# Operators: r on an unknown GPU\n\nThe model is not known.\n\n"
-      .. "Not measured: operators=off. To fill this: operators=on.\n", report.render(without))
+      .. "Not measured: operators=off. To fill this: operators=on.\n", documents.operators(without))
   end)
 end)
 
