@@ -35,16 +35,13 @@ local FEWEST_TOKENS = 4
 local function value_of(cfg, key) return math.tointeger(value_at(cfg, key)) end
 
 
--- What changing these declared keys to a value takes; and the values before.
--- targets: other values for some keys.
-local function changed(declared, cfg, keys, to, targets)
+-- What changing these declared keys to a value takes; the values before, and those then.
+local function changed(declared, cfg, keys, to)
   local changes, values, left = {}, {}, {}
   for _, key in ipairs(keys) do
-    local from, target = declared[key] and value_of(cfg, key), targets and targets[key] or to
-    if from then values[#values + 1], left[#left + 1] = from, math.min(from, target) end
-    if from and from > target then
-      changes[#changes + 1] = { key = key, from = from, to = target }
-    end
+    local from = declared[key] and value_of(cfg, key)
+    if from then values[#values + 1], left[#left + 1] = from, math.min(from, to) end
+    if from and from > to then changes[#changes + 1] = { key = key, from = from, to = to } end
   end
   return changes, values, left
 end
@@ -58,11 +55,9 @@ end
 
 
 -- Ways from the whole workload to the shortest. declared: the recipe's options; tokens:
--- how many the whole one generates, nil when that may not be changed; repeats: how many
--- are needed (1).
-function counter_plan.ways(declared, cfg, tokens, repeats_needed)
-  local repeats, counts, left = changed(declared, cfg, often, 1,
-    { ["infer.repeats"] = repeats_needed })
+-- how many the whole one generates, nil when that may not be changed.
+function counter_plan.ways(declared, cfg, tokens)
+  local repeats, counts, left = changed(declared, cfg, often, 1)
   local runs = product(left)
   local warmups, befores = changed(declared, cfg, before, 0)
   local changes = lists.add(repeats, warmups)
@@ -99,77 +94,6 @@ function counter_plan.shortened_text(changes)
     return ("%s=%d instead of %d"):format(change.key, change.to, change.from)
   end)
   return #said > 0 and table.concat(said, ", ") or nil
-end
-
-
--- ---- which ranges come first ----
-
--- Which ranges ncu is to measure so that the stage with the most GPU time comes first.
--- ncu measures the first launches of a configuration, whichever stage they are in, so a
--- kernel that prefill and decode launch alike would be measured in prefill alone. Of two
--- repeats in a row the largest stage is taken from the first, and what runs before it
--- from the second.
-
--- The wanted top-level stages of each repeat, in order, as text between "\0"; nil where
--- repeats are not numbered or several ranks have them.
-local function by_repeat(wanted, found)
-  local repeats, rank = {}, nil
-  for _, instance in ipairs(found.instances) do
-    if wanted[instance.stage] and not instance.parent then
-      rank = rank or instance.rank
-      if not instance.rep or instance.rank ~= rank then return nil end
-      repeats[instance.rep] = (repeats[instance.rep] or "") .. instance.stage .. "\0"
-    end
-  end
-  return repeats
-end
-
-
--- Those stages in the order of a repeat; nil unless each repeat has each of them once.
-local function order_of(wanted, found)
-  local repeats = by_repeat(wanted, found) or {}
-  for _, stages in ipairs(repeats) do
-    if stages ~= repeats[1] then return nil end
-  end
-  local order, seen = {}, {}
-  for stage in (repeats[1] or ""):gmatch "[^%z]+" do
-    if seen[stage] then return nil end
-    order[#order + 1], seen[stage] = stage, true
-  end
-  return order
-end
-
-
--- Position of the stage with the most GPU time of all (a list of kernels).
-local function largest(order, all)
-  local sums, best = {}, 1
-  for _, kernel in ipairs(all) do
-    sums[kernel.stage] = (sums[kernel.stage] or 0) + kernel.total_ns
-  end
-  for i, stage in ipairs(order) do
-    if (sums[stage] or 0) > (sums[order[best]] or 0) then best = i end
-  end
-  return best
-end
-
-
--- { count (of stages in a repeat), largest (position) }; nil where the largest is the
--- first already, or the ranges cannot be counted.
-function counter_plan.range_order(wanted, found, all)
-  if found.inferred or found.by_engine or found.whole then return nil end
-  local order = order_of(wanted, found) or {}
-  local position = #order > 1 and largest(order, all) or 1
-  return position > 1 and { count = #order, largest = position } or nil
-end
-
-
--- Numbers of the ranges to measure, "2|3", of a repeat and the one after it.
-function counter_plan.used_instances(order, repeat_number)
-  local list, first = {}, (repeat_number - 1) * order.count
-  for i = order.largest, order.count + order.largest - 1 do
-    list[#list + 1] = tostring(first + i)
-  end
-  return table.concat(list, "|")
 end
 
 
@@ -339,9 +263,9 @@ function counter_plan.focus(include, found)
 end
 
 
--- Second: which of the ranges. given: all (kernels), repeats (that the workload has), where
--- the stage with the most time is to come first.
-local function filters_in(wanted, found, cfg, given)
+-- The ranges that ncu is given, and which of them it measures, "3|4"; nil for all. is_shortened:
+-- the workload has fewer of them than the timeline.
+local function filters_in(wanted, found, cfg, is_shortened)
   local include = cfg.ncu.nvtx_include
   local focus = counter_plan.focus(include, found)
   if include and not focus then return include, nil end
@@ -354,13 +278,7 @@ local function filters_in(wanted, found, cfg, given)
     return wanted[stage.name] and not stage.parent
       and range_name.ncu_filter(stage.name, is_default(stage.name, found)) or nil
   end)
-  local order = given and counter_plan.range_order(wanted, found, given.all)
-  local used = lists.find(found.instances, "used", true)
-  local first = given and not given.shortened and used and used.rep or 1
-  if order and first < given.repeats then
-    return ranges, counter_plan.used_instances(order, first)
-  end
-  return ranges, not (given and given.shortened) and instances_of(wanted, found) or nil
+  return ranges, not is_shortened and instances_of(wanted, found) or nil
 end
 
 
@@ -452,8 +370,8 @@ function counter_plan.make(chosen, all, found, cfg, room)
       or "mangled"
   end
   local best = best_fit(chosen, all, found, cfg, room, base)
-  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg, room
-    and { all = all, repeats = best.way.runs, shortened = best.shortened })
+  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg,
+    room and best.shortened)
   return { ranges = ranges, instances = instances, name_base = base,
     launches = cfg.top_n.launches_per_kernel, names = best.wanted,
     kernels = #best.names > 0 and errors.check(pages.filter_regex(best.names)) or nil,

@@ -3,7 +3,6 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
-local lists = require "llmprof.tables.lists"
 local live = require "llmprof.run.capture.live"
 local ncu = require "llmprof.nvidia.ncu.command"
 local private = require "llmprof.bundle.private"
@@ -69,13 +68,11 @@ end
 function ncu_cost.room(ctx)
   local figures, cfg = ncu_cost.figures(memory_of(ctx)), ctx.cfg
   local kernels = errors.check(ctx.state.trace:frame "kernels")
-  local tokens, _, by_stage = counter_plan.tokens(cfg), lists.grouped(ctx.state.kernels, "stage")
-  -- two where the largest stage is to be measured before others
-  local order = counter_plan.range_order(by_stage, ctx.state.found, ctx.state.kernels)
+  local tokens = counter_plan.tokens(cfg)
   return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
     start_s = figures.start_s + start_of(ctx), tokens = tokens,
-    ways = counter_plan.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
-      order and 2 or 1) }
+    ways = counter_plan.ways(ctx.recipe.options, cfg,
+      not cfg.ncu.max_new_tokens and tokens or nil) }
 end
 
 

@@ -417,22 +417,6 @@ describe("llmprof.analysis.counters.plan", function()
       assert.same({ _Z1 = 3, _Z2 = 2 + 15 }, plan.names)
     end)
 
-    it("measures the largest stage in one repeat, what is before it in the next", function()
-      local numbered = { declared = found.declared, instances = {} }
-      for i, instance in ipairs(found.instances) do
-        numbered.instances[i] = setmetatable({ rep = i > 3 and 2 or 1 }, { __index = instance })
-      end
-      local chosen = { kernel(1, { calls = 6 }), growing() }
-      chosen[2].id, chosen[2].mangled_name = 2, "_Z2"
-      local cfg = { ncu = { budget_s = 50, kernel_name_base = "auto" }, run = {},
-        infer = { repeats = 3, warmup = 1, max_new_tokens = 33 },
-        top_n = { launches_per_kernel = 2 } }
-      local plan = counter_plan.make(chosen, chosen, numbered, cfg, { pass_s = 0.05, launch_s = 0.1,
-        launches = 120, start_s = 10, tokens = 33, ways = counter_plan.ways(OPTIONS, cfg, nil, 2) })
-      assert.equal("infer.repeats=2 instead of 3, infer.warmup=0 instead of 1", changes_of(plan))
-      assert.same({ { "prefill/", "mine@decode/" }, "2|3" }, { plan.ranges, plan.instances })
-    end)
-
     it("has nothing to measure where the start takes the budget", function()
       local plan = plan_of({ kernel(1, { calls = 6 }) }, 9, 0)
       assert.same({ 0, 10 }, { plan.expected, plan.overhead_s })

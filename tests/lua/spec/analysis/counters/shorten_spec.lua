@@ -27,13 +27,6 @@ describe("llmprof.analysis.counters.plan", function()
     assert.same({ "all" }, texts({ ["infer.max_new_tokens"] = {} }))
   end)
 
-  it("keeps as many repeats as are needed", function()
-    local ways = plan.ways({ ["infer.repeats"] = {} }, CFG, nil, 2)
-    assert.same({ "infer.repeats=2 instead of 3", 2 }, { plan.shortened_text(ways[2].changes),
-      ways[2].runs })
-    assert.equal(1, #plan.ways({ ["infer.repeats"] = {} }, CFG, nil, 3))
-  end)
-
   it("knows the tokens of a capture", function()
     assert.equal(17, plan.tokens(CFG))
     assert.equal(9, plan.tokens { run = { representative_max_new_tokens = 9 }, ncu = {},
