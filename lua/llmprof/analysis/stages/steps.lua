@@ -247,100 +247,53 @@ local ALIKE = 0.1
 local check = errors.check
 
 
--- Rows of the ranges that mark the inner steps of these instances, as a set; and how
--- many they are.
-local function inner_ranges(instances)
-  local set, count = {}, 0
-  for _, instance in ipairs(instances) do
-    local own = instance.steps or {}
-    for i = 2, #own - 1 do set[own[i].range], count = true, count + 1 end
+-- By the name of a kernel, how many of `all` steps run it how often: lists of { calls, count }.
+local function calls_by_name(counts, all)
+  local groups, by_name = lists.grouped(counts:group { by = { "name", "calls" } }, "name")
+  for _, own in ipairs(groups) do
+    own[#own + 1] = { name = own[1].name, calls = 0, count = all - lists.sum(own, "count") }
   end
-  return set, count
+  return by_name
 end
 
 
--- By name, how often a kernel runs in each of these ranges; and how many run in each.
-local function counts_in(trace, tag, ranges)
-  local kernels = check(trace:frame "kernels")
-  check(trace:label(kernels, "step", { tag }))
-  local grouped = check(kernels:group { by = { "step_range", "name" },
-    columns = { { "calls", "count" } } })
-  local names, calls, by_name, totals = grouped:values "name", grouped:values "calls", {}, {}
-  for row, range in ipairs(grouped:values "step_range") do
-    local name = names[row]
-    if ranges[range] and name then
-      by_name[name] = by_name[name] or {}
-      by_name[name][range] = calls[row]
-      totals[range] = (totals[range] or 0) + calls[row]
-    end
-  end
-  return by_name, totals
-end
-
-
--- How often a kernel runs in most of the ranges, and in how many of them.
-local function usual(own, ranges)
-  local seen, most, at = {}, 0, 0
-  for range in pairs(ranges) do
-    local calls = own[range] or 0
-    seen[calls] = (seen[calls] or 0) + 1
-    if seen[calls] > most or (seen[calls] == most and calls > at) then
-      most, at = seen[calls], calls
-    end
-  end
-  return at, most
-end
-
-
-local function values(set)
-  local list = {}
-  for _, value in pairs(set) do list[#list + 1] = value end
-  return list
-end
-
-
--- What a regular kernel lacks in steps with fewer kernels than a full one.
-local function lacking(own, ranges, at, totals, full)
-  local missing = 0
-  for range in pairs(ranges) do
-    local calls = own[range] or 0
-    if calls < at and (totals[range] or 0) < full then missing = missing + at - calls end
-  end
-  return missing
-end
-
-
--- { steps, kernels (in all of them), missing, frequent (names that run many times a
--- step), regular (of those, that run equally often in nearly all) }.
-local function judged(ranges, count, by_name, totals)
-  local made = { steps = count, kernels = statistics.sum(values(totals)), missing = 0,
-    frequent = 0, regular = 0 }
-  local full = statistics.percentile(values(totals), FULL)
-  for _, own in pairs(by_name) do
-    local at, most = usual(own, ranges)
-    local regular = most >= REGULAR * count
-    if regular then made.missing = made.missing + lacking(own, ranges, at, totals, full) end
-    if statistics.sum(values(own)) >= FREQUENT * count then
-      made.frequent = made.frequent + 1
-      if regular then made.regular = made.regular + 1 end
-    end
-  end
-  local described = statistics.describe(values(totals))
-  made.alike = described.max - described.min < ALIKE * described.max
-  return made
-end
-
-
--- Of the instances of a stage whose ranges of this text mark steps: { steps, kernels,
+-- Of the instances of a stage whose ranges of this text mark steps: { kernels (in all of them),
 -- missing, irregular (not one frequent kernel runs equally often) }; nil where there are
 -- too few steps to tell.
 function steps.kernels_lacking(trace, tag, instances)
-  local ranges, count = inner_ranges(instances)
-  if count < LEAST_STEPS then return nil end
-  local by_name, totals = counts_in(trace, tag, ranges)
-  if not next(totals) then return nil end
-  local made = judged(ranges, count, by_name, totals)
-  made.irregular = made.frequent >= ENOUGH and made.regular == 0 and made.alike
+  local inner = lists.flat(instances, function(instance)
+    local own = lists.map(instance.steps or {}, "range")
+    return table.move(own, 2, #own - 1, 1, {})
+  end)
+  if #inner < LEAST_STEPS then return nil end
+  local kernels = check(trace:frame "kernels")
+  check(trace:label(kernels, "step", { tag }))
+  kernels = check(kernels:where { { "name", "~=", false }, { "step_range", "==", inner } })
+  if #kernels == 0 then return nil end
+  local counts = check(kernels:group { by = { "step_range", "name" },
+    columns = { { "calls", "count" } } })
+  local totals = kernels:group { by = { "step_range" } }
+  local full = statistics.percentile(lists.map(totals, "count"), FULL)
+  local filled = lists.filtered(totals, function(step) return step.count >= full end)
+  local poor = #inner - #filled -- steps with fewer kernels than a full one
+  local of_poor = calls_by_name(check(counts:where {
+    { "step_range", "~=", lists.map(filled, "step_range") } }), poor)
+  local made = { kernels = #kernels, missing = 0 }
+  local frequent, regular = 0, 0
+  for name, own in pairs(calls_by_name(counts, #inner)) do
+    local usual = lists.sort(lists.first(own), "-count", "-calls")[1]
+    local is_regular = usual.count >= REGULAR * #inner
+    local is_frequent = lists.sum(own, function(one) return one.calls * one.count end)
+      >= FREQUENT * #inner
+    for _, one in ipairs(is_regular and (of_poor[name] or { { calls = 0, count = poor } }) or {}) do
+      made.missing = made.missing + one.count * math.max(usual.calls - one.calls, 0)
+    end
+    frequent = frequent + (is_frequent and 1 or 0)
+    regular = regular + (is_frequent and is_regular and 1 or 0)
+  end
+  local described = statistics.describe(lists.map(totals, "count"))
+  local are_alike = described.max - described.min < ALIKE * described.max
+  made.irregular = frequent >= ENOUGH and regular == 0 and are_alike
   return made
 end
 
