@@ -1,6 +1,6 @@
--- What load generators say of a run: the results that they write and the tables that they
--- print, as the `load` of docs/metrics.schema.json. Known are `vllm bench serve`, SGLang's
--- bench_serving, GenAI-Perf and AIPerf.
+-- What load generators say of a run, as the `load` of docs/metrics.schema.json: the results that
+-- `vllm bench serve`, SGLang's bench_serving, GenAI-Perf and AIPerf write, and the table that the
+-- first two print.
 local engines = require "llmprof.engines"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -148,16 +148,20 @@ local NVIDIA = { ttft = "time_to_first_token", tpot = "inter_token_latency",
 local TO_MS = { ns = 1e-6, us = 1e-3, ms = 1, s = 1e3, sec = 1e3 }
 
 
--- get(metric): { unit, avg, std, min, max, p50, p90, p99 } or nil.
-local function nvidia_load(name, get)
-  local function average(metric) return positive((get(metric) or {}).avg) end
+local function of_nvidia(said)
+  local function given_of(metric) return list_of(said[metric]) end
+  local function average(metric) return positive(given_of(metric).avg) end
+  if not given_of "time_to_first_token".avg and not given_of "request_latency".avg then
+    return nil
+  end
   local count = integer(average "request_count")
-  local made = { kind = "command", generator = name, completed = count,
+  local made = { kind = "command", completed = count,
+    generator = list_of(said.input_config).endpoint and "AIPerf" or "GenAI-Perf",
     completed_per_s = average "request_throughput",
     tokens_per_s = average "output_token_throughput" }
   for key, metric in pairs(NVIDIA) do
-    local given = get(metric)
-    local factor = given and TO_MS[given.unit]
+    local given = given_of(metric)
+    local factor = TO_MS[given.unit]
     made[key] = factor and distribution(count, factor, function(of)
       return given[of == "mean" and "avg" or of]
     end)
@@ -170,62 +174,13 @@ local function nvidia_load(name, get)
 end
 
 
-local function of_nvidia(said)
-  local first = said.time_to_first_token or said.request_latency
-  if type(first) ~= "table" or not first.avg then return nil end
-  return nvidia_load(list_of(said.input_config).endpoint and "AIPerf" or "GenAI-Perf",
-    function(metric)
-    return type(said[metric]) == "table" and said[metric] or nil
-  end)
-end
-
-
--- Cells of a line between │, ┃ or |, nil of other lines.
-local function cells_of(line)
-  local list = {}
-  for cell in (line:gsub("│", "\0"):gsub("┃", "\0"):gsub("|", "\0")):gmatch "([^%z]+)%f[%z]" do
-    list[#list + 1] = cell:match "^%s*(.-)%s*$"
-  end
-  return #list > 1 and list or nil
-end
-
-
--- A label may go on in the next line, whose other cells are empty.
-local function of_nvidia_table(body)
-  local names, rows = nil, {}
-  for line in body:gmatch "[^\n]+" do
-    local cells = cells_of(line)
-    if cells and (cells[1] == "Statistic" or cells[1] == "Metric") then
-      names = cells
-    elseif cells and names and cells[2] ~= "" then
-      rows[#rows + 1] = cells
-    elseif cells and rows[1] then
-      rows[#rows][1] = rows[#rows][1] .. " " .. cells[1]
-    end
-  end
-  local by_metric = {}
-  for _, cells in ipairs(rows) do
-    local label, unit = cells[1]:match "^(.-)%s*%((.-)%)$"
-    local given = { unit = unit }
-    for i = 2, #cells do given[names[i]] = tonumber((cells[i]:gsub(",", ""))) end
-    by_metric[(label or cells[1]):lower():gsub(" ", "_")] = given
-  end
-  if not by_metric.request_latency and not by_metric.time_to_first_token then return nil end
-  return nvidia_load(body:find("AIPerf", 1, true) and "AIPerf" or "GenAI-Perf",
-    function(metric) return by_metric[metric] end)
-end
-
-
 -- ---- files ----
 
 -- Words of the head of a JSON file, one of which each of these writes.
 local IN_JSON = { '"request_throughput"', '"time_to_first_token"', '"request_latency"' }
 
--- What begins the tables in a log, and what reads one.
-local TABLES = {
-  { "= Serving Benchmark Result =", of_serving_table },
-  { "| LLM Metrics", of_nvidia_table },
-}
+-- What begins the table in a log.
+local TABLE = "= Serving Benchmark Result ="
 
 local DIFFERENT = "%d results of load generators in it: keep that of the traced run"
 local UNREAD = "it names figures of a load generator, and none could be read"
@@ -262,15 +217,10 @@ end
 
 
 local function of_log(body)
-  for _, known in ipairs(TABLES) do
-    local first = body:find(known[1], 1, true)
-    if first then
-      local _, count = body:gsub(known[1]:gsub("%p", "%%%0"), "")
-      if count > 1 then return nil, nil, DIFFERENT:format(count) end
-      return known[2](body:sub(first))
-    end
-  end
-  return nil
+  local _, count = body:gsub(TABLE, "")
+  if count == 0 then return nil end
+  if count > 1 then return nil, nil, DIFFERENT:format(count) end
+  return of_serving_table(body:sub((body:find(TABLE, 1, true))))
 end
 
 

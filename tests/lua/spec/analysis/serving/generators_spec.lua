@@ -25,8 +25,6 @@ describe("llmprof.analysis.serving.generators", function()
       said "vllm.log")
     assert.same({ "SGLang bench_serving", 50, false, 1163.42, 512.1, false, 21.2, 6040.11 },
       said "sglang.log")
-    assert.same({ "GenAI-Perf", 98, false, 520.87, 16.26, false, 1.86, 1499.2 },
-      said "genai_perf.txt")
   end)
 
   it("reads results", function()
