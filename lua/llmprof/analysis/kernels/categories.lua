@@ -145,15 +145,14 @@ local function ready(pattern, own)
 end
 
 
--- Patterns with their categories, those of the recipe first: { pattern, number, own (is it for
--- the function's own name?), sought }, and categories by number.
+-- Patterns with their categories, those of the recipe first: { pattern, category, own (is it for
+-- the function's own name?), sought }.
 local function flat(rules)
-  local list, names, numbers = {}, {}, {}
+  local list = {}
   local function add(category, patterns, own)
-    if not numbers[category] then names[#names + 1], numbers[category] = category, #names + 1 end
     for _, pattern in ipairs(patterns or {}) do
       for _, sought in ipairs(ready(tostring(pattern), own)) do
-        list[#list + 1] = { pattern = tostring(pattern), number = numbers[category], own = own,
+        list[#list + 1] = { pattern = tostring(pattern), category = category, own = own,
           sought = sought }
       end
     end
@@ -162,50 +161,49 @@ local function flat(rules)
     add(rule.category, rule.match, false)
     add(rule.category, rule["function"], true)
   end
-  return list, names
+  return list
 end
 
 
--- The number of the first pattern that is in a kernel's name, or false.
+-- The category of the first pattern that is in a kernel's name, or false.
 local function first_in(list, text)
   local whole, own = text.whole, text.own
   for _, rule in ipairs(list) do
     local sought = rule.sought
     local from, to = (rule.own and own or whole):find(sought.text, 1, sought.plain)
-    if from and (not rule.own or in_words(sought, text, from, to)) then return rule.number end
+    if from and (not rule.own or in_words(sought, text, from, to)) then return rule.category end
   end
   return false
 end
 
 
-local function number_of(list, name)
+local function category_of(list, name)
   local text = read(name)
-  local known, number = pcall(first_in, list, text)
-  if known then return number end
+  local known, category = pcall(first_in, list, text)
+  if known then return category end
   for _, rule in ipairs(list) do
     check_pattern(rule.pattern, name, rule.own and text.own or text.whole)
   end
-  error(number, 0)
+  error(category, 0)
 end
 
 
--- What was made once is known: by the recipe's rules, and of none.
-local told_by, of_all = setmetatable({}, { __mode = "k" }), nil
+-- What was made once is known: by the recipe's rules.
+local NONE, told_by = {}, setmetatable({}, { __mode = "k" })
 
--- What names are told by: { number, a function from a name, which is asked once about each;
--- names (of categories, by number) }. own: rules of the recipe.
+-- A function from a name to its category, false where no pattern is in it; each is looked at once.
+-- own: rules of the recipe.
 local function telling(own)
-  local rules = check_rules(own or {}, "recipe categories")
-  if #rules == 0 and of_all then return of_all end
-  if told_by[rules] then return told_by[rules] end
-  local list, names = flat(lists.joined(rules, built_in()))
-  local said = {}
-  local made = { names = names, number = function(name)
-    if said[name] == nil then said[name] = number_of(list, name) end
-    return said[name]
-  end }
-  if #rules == 0 then of_all = made else told_by[rules] = made end
-  return made
+  local rules = check_rules(own or NONE, "recipe categories")
+  if #rules == 0 then rules = NONE end
+  if not told_by[rules] then
+    local list, said = flat(lists.joined(rules, built_in())), {}
+    told_by[rules] = function(name)
+      if said[name] == nil then said[name] = category_of(list, name) end
+      return said[name]
+    end
+  end
+  return told_by[rules]
 end
 
 
@@ -214,29 +212,8 @@ end
 function categories.classifier(own)
   local told = telling(own)
   return function(name, mangled)
-    return told.names[told.number(name) or mangled and told.number(mangled)] or categories.OTHER
+    return told(name) or mangled and told(mangled) or categories.OTHER
   end
-end
-
-
--- Adds the column `as` to a frame: get of the number of each name in a column, nil of one that
--- tells nothing.
-local function add(told, frame, column, as, get)
-  return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
-    return key[column] and get(told.number(key[column]))
-  end } })
-end
-
-
--- A function from a frame and a column of names that adds the column `as`, numbers of which
--- its field `category` knows the names; absent where the name tells nothing.
-function categories.numbers(own)
-  local told = telling(own)
-  return setmetatable({ category = function(number)
-    return told.names[number] or categories.OTHER
-  end }, { __call = function(_, frame, column, as)
-    return add(told, frame, column, as, function(number) return number end)
-  end })
 end
 
 
@@ -245,9 +222,9 @@ end
 function categories.marker(own, category)
   return function(frame, column, as)
     local told = telling(own)
-    return add(told, frame, column, as, function(number)
-      return number and told.names[number] == category and 1 or 0
-    end)
+    return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
+      return key[column] and (told(key[column]) == category and 1 or 0)
+    end } })
   end
 end
 

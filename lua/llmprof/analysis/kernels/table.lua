@@ -8,7 +8,6 @@ local labels = require "llmprof.analysis.kernels.labels"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local stages = require "llmprof.analysis.stages.find"
-local tuple = require("llmprof.tables.keys").tuple
 
 local kernels = {}
 
@@ -126,19 +125,15 @@ end
 -- What kernels are, summed up by stage and category: list of { stage, part, category, names
 -- (how many), calls, total_ns }.
 local function summed(frame, rules)
-  local list, by_key, named = json.list {}, {}, categories.numbers(rules)
-  named(frame, "name", "told_by_name")
-  named(frame, "mangled_name", "told_by_mangled")
-  for _, row in ipairs(frame:group { by = { "stage", "part", "told_by_name",
-    "told_by_mangled" }, total = { "duration" }, distinct = { "name" } }) do
-    local stage = row.stage or stages.WHOLE_RUN
-    local category = named.category(row.told_by_name or row.told_by_mangled)
-    local key = tuple(stage, row.part, category)
-    local sum = lists.entry(list, by_key, key, { stage = stage, part = row.part,
-      category = category, names = 0, calls = 0, total_ns = 0 })
-    sum.names, sum.calls = sum.names + row.distinct.name, sum.calls + row.count
-    sum.total_ns = sum.total_ns + row.duration.total
-  end
+  local classify = categories.classifier(rules)
+  rows.extend(frame, { "name", "mangled_name" }, { { name = "category", type = "string",
+    get = function(key) return classify(key.name or "", key.mangled_name) end } })
+  local groups = frame:group { by = { "stage", "part", "category" }, total = { "duration" },
+    distinct = { "name" } }
+  local list = json.list(lists.map(groups, function(row)
+    return { stage = row.stage or stages.WHOLE_RUN, part = row.part, category = row.category,
+      names = row.distinct.name, calls = row.count, total_ns = row.duration.total }
+  end))
   return lists.sort(list, "-total_ns", "stage", "part", "category")
 end
 
