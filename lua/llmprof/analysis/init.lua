@@ -49,8 +49,7 @@ analysis.inputs = {
 analysis.passes = { "stages.totals", "kernels.framework", "stages.layers",
   "stages.summary", "stages.breakdown", "serving.load", "serving.requests",
   "latency.latency", "timeline.transfers",
-  "stages.hardware", "stages.cost", "stages.efficiency",
-  "stages.running_cost",
+  "stages.cost", "stages.efficiency", "stages.running_cost",
   "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.measured",
   "timeline.cpu_samples",
   "kernels.lines", "kernels.modules", "timeline.gaps", "kernels.operators", "timeline.integrity" }

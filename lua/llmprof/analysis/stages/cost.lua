@@ -1,11 +1,12 @@
--- What each stage had to do: FLOP and bytes of the model's work in one instance
--- of it, as stage.cost. From the recipe's flops(stage, metrics, cfg) where it
--- gives something, else from the model's description and what the run did.
+-- What the GPUs could do at most, and what each stage had to do: FLOP and bytes of the model's
+-- work in one instance of it, as stage.cost. From the recipe's flops(stage, metrics, cfg) where
+-- it gives something, else from the model's description and what the run did.
 --
 -- The stage "prefill" is the decoder's prefill and every encoder that is no
 -- stage without a parent itself, "decode" all steps after the first token; a
 -- stage named like an encoder is that encoder. Other stages have no cost. Where
 -- a repeat has several ranges of a stage (a range per step), each has its share.
+local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local model = require "llmprof.model"
@@ -14,8 +15,11 @@ local errors = require "llmprof.process.errors"
 local text = require "llmprof.text"
 
 local work = { where = { "trace" },
-  reads = { "found", "stages", "metrics", "flops", "arch", "arch_complaint", "run", "missing" },
-  gives = { ["stages.cost"] = "FLOP and bytes of a stage" } }
+  reads = { "found", "stages", "metrics", "flops", "arch", "arch_complaint", "run", "missing",
+    "environment", "kernels", "gpu", "launches", "samples" },
+  gives = { ["stages.cost"] = "FLOP and bytes of a stage",
+    hardware = "peaks of the GPUs that ran the stages",
+    ["environment.devices"] = "the GPUs of the trace" } }
 
 -- Parameters may differ by this share before a description counts as that of
 -- another model.
@@ -55,6 +59,14 @@ end
 
 -- ---- from the description ----
 
+-- A cost as results have it; done: the work that it is of.
+local function described(arch, cost, done)
+  cost.parts = json.list(cost.parts)
+  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
+  return cost
+end
+
+
 local function encoder_cost(arch, run, name)
   if #run.images == 0 then return nil end
   local images = lists.map(run.images, function(image)
@@ -89,21 +101,17 @@ local function labelled_tokens(instances)
 end
 
 
--- One step of an engine, of the requests that such steps had in the mean, half way
--- through their texts; nil where a step does both, or nothing tells how many tokens it had. run:
--- nil where the workload says nothing.
-local function step_cost(arch, run, role, instances)
-  local function mean(field)
-    return math.floor(lists.sum(instances, field) / #instances + 0.5)
-  end
-  if role == "decode" and run and mean "requests" > 0 then
-    local done = { batch = mean "requests", steps = 1,
-      context = run.prompt_tokens + (run.new_tokens or 0) // 2 }
+-- What one step of an engine has to do, half way through the texts of its requests, and what it
+-- does; nil where it does both, or nothing tells how many tokens it has. batch: its requests;
+-- tokens: of a prompt; run: nil where the workload says nothing.
+function work.of_step(arch, run, role, batch, tokens)
+  local done
+  if role == "decode" and run and batch > 0 then
+    done = { batch = batch, steps = 1, context = run.prompt_tokens + (run.new_tokens or 0) // 2 }
     return model.decode(arch, done), done
-  elseif role == "prefill" and mean "context" > 0 then
-    local done = { batch = mean "context",
-      tokens = run and run.prompt_tokens or labelled_tokens(instances) }
-    if done.tokens then return model.prefill(arch, done), done end
+  elseif role == "prefill" and tokens and batch > 0 then
+    done = { batch = batch, tokens = tokens }
+    return model.prefill(arch, done), done
   end
   return nil
 end
@@ -115,11 +123,12 @@ local function of_engine(given, stage)
   local own = lists.filtered(given.found.instances, function(instance)
     return instance.stage == stage.name and instance.used
   end)
-  local cost, done = step_cost(arch, run, range_name.role(stage.name), own)
-  if not cost then return nil end
-  cost.parts = json.list(cost.parts)
-  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
-  return cost
+  local role = range_name.role(stage.name)
+  -- the requests that such steps had in the mean
+  local requests = lists.sum(own, role == "decode" and "requests" or "context")
+  local cost, done = work.of_step(arch, run, role, math.floor(requests / #own + 0.5),
+    run and run.prompt_tokens or labelled_tokens(own))
+  return cost and described(arch, cost, done)
 end
 
 
@@ -149,9 +158,7 @@ local function from_description(given, stage, own_stage)
         bytes = entry.cost.bytes / ranges }
     end))
   end
-  cost.parts = json.list(cost.parts)
-  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
-  return cost
+  return described(arch, cost, done)
 end
 
 
@@ -163,11 +170,11 @@ local function contradiction(given)
   local said = metrics and metrics.model and metrics.model.parameters
   local counted = said and said.total
   if not arch or type(counted) ~= "number" then return nil end
-  local described = model.parameters(arch).total
-  if math.abs(described - counted) <= TOLERANCE * counted then return nil end
-  if arch.partial and described < counted then return nil end
+  local total = model.parameters(arch).total
+  if math.abs(total - counted) <= TOLERANCE * counted then return nil end
+  if arch.partial and total < counted then return nil end
   return ("%s describes %s parameters, the workload counted %s"):format(arch.source,
-    text.count(described), text.count(counted))
+    text.count(total), text.count(counted))
 end
 
 
@@ -200,7 +207,38 @@ function work.add(stages, given)
 end
 
 
-function work.run(state) table.insert(state.missing, work.add(state.stages, state)) end
+-- ---- the GPUs ----
+
+-- GPUs that nothing can refer to are left out: a damaged export may have such.
+local function devices(trace)
+  local known = lists.sort(lists.filtered(trace:devices(), "id"), "id")
+  return json.list(lists.map(known, function(device)
+    return { id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
+      memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
+      max_clock_hz = device.clock, sm_count = device.sm_count, l2_bytes = device.l2,
+      compute_capability = device.compute }
+  end))
+end
+
+
+-- GPUs that ran kernels of the stages.
+local function count_devices(kernels)
+  local _, most = lists.largest(kernels, "devices")
+  return math.max(#lists.grouped(kernels, "device"), most or 0)
+end
+
+
+function work.run(state)
+  state.environment.devices = devices(state.trace)
+  local gpu = hardware.describe { device = state.environment.devices[1],
+    count = count_devices(state.kernels or {}), cfg = state.gpu, launches = state.launches,
+    samples = state.samples, format = state.arch and state.arch.formats.activations or "bf16" }
+  -- nobody asks what a GPU could do that is nowhere to be seen
+  if gpu.name or #(state.kernels or {}) > 0 then lists.add(state.missing, gpu.missing) end
+  gpu.missing = nil
+  state.hardware = gpu
+  table.insert(state.missing, work.add(state.stages, state))
+end
 
 
 return work

@@ -8,8 +8,9 @@
 -- Times are those of plain runs where there were any (results.overhead), since
 -- profiling slows a launch-bound stage; else of the profiled one.
 local json = require "llmprof.json"
-local model = require "llmprof.model"
+local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
+local work = require "llmprof.analysis.stages.cost"
 
 local efficiency = { where = { "trace" },
   reads = { "stages", "stages.cost", "kernels", "hardware", "overhead", "repeats", "ranks", "arch",
@@ -19,47 +20,35 @@ local efficiency = { where = { "trace" },
 -- Counters stand for a stage when they cover this share of its GPU time.
 local COVERED = 0.95
 
-local quantities = {
-  mfu = { "flops / (time_s * peak_flop_per_s)", { "flops", "time_s", "peak_flop_per_s" },
-    function(i) return i.flops / (i.time_s * i.peak_flop_per_s) end, share = true },
-  mfu_at_clock = { "flops / (time_s * peak_flop_per_s_at_clock)",
-    { "flops", "time_s", "peak_flop_per_s_at_clock" },
-    function(i) return i.flops / (i.time_s * i.peak_flop_per_s_at_clock) end, share = true },
-  mbu = { "bytes / (time_s * bandwidth_byte_per_s)",
-    { "bytes", "time_s", "bandwidth_byte_per_s" },
-    function(i) return i.bytes / (i.time_s * i.bandwidth_byte_per_s) end, share = true },
-  hfu = { "issued_flops / (time_s * peak_flop_per_s)",
-    { "issued_flops", "time_s", "peak_flop_per_s" },
-    function(i) return i.issued_flops / (i.time_s * i.peak_flop_per_s) end, share = true },
-  mbu_sampled = { "sampled_bytes / (time_s * bandwidth_byte_per_s)",
-    { "sampled_bytes", "time_s", "bandwidth_byte_per_s" },
-    function(i) return i.sampled_bytes / (i.time_s * i.bandwidth_byte_per_s) end, share = true },
-  hfu_sampled = { "tensor_s / time_s", { "tensor_s", "time_s" },
-    function(i) return i.tensor_s / i.time_s end, share = true },
-  intensity = { "flops / bytes", { "flops", "bytes" },
-    function(i) return i.flops / i.bytes end },
-  floor_ns = { "1e9 * max(flops / peak_flop_per_s, bytes / bandwidth_byte_per_s)",
-    { "flops", "bytes", "peak_flop_per_s", "bandwidth_byte_per_s" },
-    function(i)
-      return 1e9 * math.max(i.flops / i.peak_flop_per_s, i.bytes / i.bandwidth_byte_per_s)
-    end },
-  floor_share = { "floor_ns / time_ns", { "floor_ns", "time_ns" },
-    function(i) return i.floor_ns / i.time_ns end, share = true },
+-- By name, what each is of its inputs.
+local FORMULAS = {
+  mfu = "flops / (time_s * peak_flop_per_s)",
+  mfu_at_clock = "flops / (time_s * peak_flop_per_s_at_clock)",
+  mbu = "bytes / (time_s * bandwidth_byte_per_s)",
+  hfu = "issued_flops / (time_s * peak_flop_per_s)",
+  mbu_sampled = "sampled_bytes / (time_s * bandwidth_byte_per_s)",
+  hfu_sampled = "tensor_s / time_s",
+  intensity = "flops / bytes",
+  floor_ns = "1e9 * max(flops / peak_flop_per_s, bytes / bandwidth_byte_per_s)",
+  floor_share = "floor_ns / time_ns",
 }
+
+-- Those that are no shares.
+local AMOUNTS = { intensity = true, floor_ns = true }
 
 
 -- One quantity from a table that may hold its inputs; nil when one is not
 -- known. A time of nothing is no time.
 function efficiency.quantity(name, known)
-  local formula, names, compute = table.unpack(quantities[name])
-  local inputs = {}
-  for _, input in ipairs(names) do
+  local formula, inputs, names = FORMULAS[name], {}, {}
+  for input in formula:gsub("max", ""):gmatch "%f[%w_][%a_][%w_]*" do
     if not known[input] then return nil end
-    inputs[input] = known[input]
+    inputs[input], names[#names + 1] = known[input], input
   end
-  local value = compute(inputs)
+  local env = setmetatable({ max = math.max }, { __index = inputs })
+  local value = load("return " .. formula, name, "t", env)()
   local made = { formula = formula, inputs = json.ordered(inputs, names) }
-  if quantities[name].share and value > 1 then
+  if not AMOUNTS[name] and value > 1 then
     made.ratio = value
     made.contradiction = ("%s comes to %.1f %%: not all of its inputs can be right"):format(name,
       value * 100)
@@ -117,29 +106,36 @@ end
 
 -- ---- records ----
 
--- What the least time of some work is set by.
-local function bound_of(work, known)
-  return work.flops / known.peak_flop_per_s >= work.bytes / known.bandwidth_byte_per_s
+-- What the least time of a part is set by.
+local function bound_of(part, known)
+  return part.flops / known.peak_flop_per_s >= part.bytes / known.bandwidth_byte_per_s
     and "compute" or "memory"
 end
 
 
--- The least time of parts that run one after the other: the sum of theirs, and
--- what sets it where that is the same for all. nil where there are none, or the
--- floor is not known.
+-- The least time of parts that run one after the other, list of { name, floor, bound }: the sum of
+-- theirs, and what sets it where that is the same for all; nil where one is not known.
+local function sum_of_floors(parts, formula)
+  local sum, inputs, names, bounds = 0, {}, {}, {}
+  for _, part in ipairs(parts) do
+    if not part.floor then return nil end
+    sum, inputs[part.name], names[#names + 1] = sum + part.floor.value, part.floor.value, part.name
+    bounds[part.bound or "mixed"] = true
+  end
+  local bound = next(bounds)
+  return { value = sum, formula = formula, inputs = json.ordered(inputs, names) },
+    not next(bounds, bound) and bound ~= "mixed" and bound or nil
+end
+
+
+-- The same of the parts of a stage's work that cannot overlap; nil where there are none.
 local function floor_of_sequence(sequence, known)
   if not sequence then return nil end
-  local sum, inputs, names, bounds = 0, {}, {}, {}
-  for _, part in ipairs(sequence) do
+  return sum_of_floors(lists.map(sequence, function(part)
     local floor = efficiency.quantity("floor_ns", setmetatable({ flops = part.flops,
       bytes = part.bytes }, { __index = known }))
-    if not floor then return nil end
-    sum, inputs[part.name], names[#names + 1] = sum + floor.value, floor.value, part.name
-    bounds[bound_of(part, known)] = true
-  end
-  return { value = sum, formula = "sum of floor_ns of parts that follow each other",
-    inputs = json.ordered(inputs, names) },
-    not (bounds.compute and bounds.memory) and next(bounds) or nil
+    return { name = part.name, floor = floor, bound = floor and bound_of(part, known) }
+  end), "sum of floor_ns of parts that follow each other")
 end
 
 
@@ -179,19 +175,14 @@ end
 -- Stages run one after the other, so their least times add up. Replaces the
 -- floor of the sums, which is lower, where every stage has one.
 local function add_floors(made, stages)
-  local sum, inputs, names, bounds = 0, {}, {}, {}
-  for _, stage in ipairs(stages) do
-    local floor = stage.efficiency.floor_ns
-    if not floor then return end
-    sum, inputs[stage.name] = sum + floor.value, floor.value
-    names[#names + 1] = stage.name
-    bounds[stage.efficiency.floor_bound or "mixed"] = true
-  end
-  made.floor_ns = { value = sum, formula = "sum of the stages' floor_ns",
-    inputs = json.ordered(inputs, names) }
-  made.floor_share = efficiency.quantity("floor_share", { floor_ns = sum, time_ns = made.time_ns })
-  local bound = next(bounds)
-  made.floor_bound = not next(bounds, bound) and bound ~= "mixed" and bound or nil
+  local floor, bound = sum_of_floors(lists.map(stages, function(stage)
+    local own = stage.efficiency
+    return { name = stage.name, floor = own.floor_ns, bound = own.floor_bound }
+  end), "sum of the stages' floor_ns")
+  if not floor then return end
+  made.floor_ns, made.floor_bound = floor, bound
+  made.floor_share = efficiency.quantity("floor_share", { floor_ns = floor.value,
+    time_ns = made.time_ns })
 end
 
 
@@ -238,19 +229,6 @@ end
 -- MFU and MBU of an engine's steps, at the batch that each had: from the model's
 -- description, half way through the texts, against the peaks of all its GPUs.
 
--- What a step of a group had to do; nil where that is not known.
-local function cost_of(group, arch, run)
-  local requests = group.generation or 0
-  if group.phase == "decode" and requests > 0 then
-    return model.decode(arch, { batch = requests, steps = 1,
-      context = run.prompt_tokens + (run.new_tokens or 0) // 2 })
-  elseif group.phase == "prefill" and group.tokens and (group.batch or 0) > 0 then
-    return model.prefill(arch, { tokens = group.tokens // group.batch, batch = group.batch })
-  end
-  return nil
-end
-
-
 -- Give groups of steps mfu and mbu, as far as they can be known. arch, run: of
 -- llmprof.model, or nil.
 function efficiency.add_to_steps(results, arch, run)
@@ -260,7 +238,9 @@ function efficiency.add_to_steps(results, arch, run)
   end
   local compute = gpu.peaks[gpu.format]
   for _, group in ipairs(ranks.steps) do
-    local cost = cost_of(group, arch, run)
+    local batch = (group.phase == "decode" and group.generation or group.batch) or 0
+    local cost = work.of_step(arch, run, group.phase, batch,
+      group.tokens and batch > 0 and group.tokens // batch)
     local seconds = (group.mean_ns or 0) / 1e9
     if cost and seconds > 0 then
       group.mfu = compute and cost.flops / (seconds * compute.per_s * gpu.count)
