@@ -386,20 +386,17 @@ end
 -- their stage and with their shapes; of all, and by stage { name, coverage }. Third: the
 -- share whose launches, with their shapes, were measured in another stage only.
 local function coverage_of(list)
-  local all, covered, elsewhere, order, by_stage = 0, 0, 0, json.list {}, {}
-  for _, kernel in ipairs(list) do
-    local row = lists.entry(order, by_stage, kernel.stage,
-      { name = kernel.stage, all = 0, covered = 0 })
-    local ns = covered_ns(kernel, "exact")
-    elsewhere = elsewhere + covered_ns(kernel, "stage")
-    all, covered = all + kernel.total_ns, covered + ns
-    row.all, row.covered = row.all + kernel.total_ns, row.covered + ns
+  local function share(kernels, match)
+    local all = lists.sum(kernels, "total_ns")
+    local covered = lists.sum(kernels, function(kernel) return covered_ns(kernel, match) end)
+    return all > 0 and covered / all or nil
   end
-  for i, row in ipairs(lists.sort(order, "name")) do
-    order[i] = { name = row.name, coverage = row.all > 0 and row.covered / row.all or nil }
-  end
-  if all == 0 then return nil, order end
-  return covered / all, order, elsewhere > 0 and elsewhere / all or nil
+  local by_stage = lists.map(lists.grouped(list, "stage"), function(own)
+    return { name = own[1].stage, coverage = share(own, "exact") }
+  end)
+  local elsewhere = share(list, "stage")
+  return share(list, "exact"), json.list(lists.sort(by_stage, "name")),
+    elsewhere and elsewhere > 0 and elsewhere or nil
 end
 
 
@@ -424,22 +421,16 @@ local FIGURES = { { "DRAM", "dram_percent" }, { "L2", "l2_percent", "memory_perc
 -- Those that fewer kernels have than were measured: list of { name, coverage }, of the
 -- kernels' time; nil for none.
 local function lacking_of(list)
-  local all, measured, of = 0, 0, {}
-  for _, kernel in ipairs(list) do
-    local ns = covered_ns(kernel, "exact") + covered_ns(kernel, "stage")
-    all, measured = all + kernel.total_ns, measured + ns
-    for _, figure in ipairs(ns > 0 and FIGURES or {}) do
-      local has = kernel.counters[figure[2]] or kernel.counters[figure[3]]
-      of[figure] = (of[figure] or 0) + (has and ns or 0)
-    end
-  end
-  local lacking = json.list {}
-  for _, figure in ipairs(measured > 0 and FIGURES or {}) do
-    if of[figure] < measured then
-      lacking[#lacking + 1] = { name = figure[1], coverage = of[figure] / all }
-    end
-  end
-  return #lacking > 0 and lacking or nil
+  local function ns_of(kernel) return covered_ns(kernel, "exact") + covered_ns(kernel, "stage") end
+  local all, measured = lists.sum(list, "total_ns"), lists.sum(list, ns_of)
+  local lacking = lists.map(FIGURES, function(figure)
+    local ns = lists.sum(list, function(kernel)
+      local own = kernel.counters
+      return own and (own[figure[2]] or own[figure[3]]) and ns_of(kernel)
+    end)
+    return ns < measured and { name = figure[1], coverage = ns / all } or nil
+  end)
+  return #lacking > 0 and json.list(lacking) or nil
 end
 
 
@@ -457,36 +448,31 @@ function counters.join(list, launches, found, trace)
     return known[name]
   end })
   local classes = lists.filtered(launches.classes, function(class) return not class.whole_range end)
-  local count = lists.sum(classes, function(class) return #class.rows end)
+  local function launches_of_class(class) return #class.rows end
   local same, same_count = same_launches(launches, trace, found)
   local index, used, with = by_name(classes, stage_of, plain, same), {}, 0
-  local devices = {}
-  for _, kernel in ipairs(list) do
-    if kernel.device then devices[kernel.device] = true end
-  end
+  local devices = lists.set(lists.map(list, "device"))
   for _, kernel in ipairs(next(index) and list or {}) do
-    local candidates, shapes = index[plain[kernel.name]], {}
+    local candidates = index[plain[kernel.name]] or {}
     -- those that may have run on its own GPU, where some may: not those of the others that the
     -- timeline has
-    local near = lists.filtered(candidates or {}, function(candidate)
+    local near = lists.filtered(candidates, function(candidate)
       local on = candidate.class.device
       return on == kernel.device or not devices[on or false]
     end)
-    for _, shape in ipairs(kernel.shapes) do
-      shapes[counters.shape_key(shape.grid, shape.block)] = true
-    end
-    local chosen, confidence
-    if candidates then
-      chosen, confidence = choose(#near > 0 and near or candidates, kernel.stage, shapes)
-    end
+    local shapes = lists.set(lists.map(kernel.shapes, function(shape)
+      return counters.shape_key(shape.grid, shape.block)
+    end))
+    local chosen, confidence = choose(#near > 0 and near or candidates, kernel.stage, shapes)
     kernel.counters = chosen and counters_of(kernel, launches, chosen, confidence)
     if kernel.counters then
       for _, candidate in ipairs(chosen) do used[candidate.class] = true end
       with = with + 1
     end
   end
-  local matched = 0
-  for class in pairs(used) do matched = matched + #class.rows end
+  local count = lists.sum(classes, launches_of_class)
+  local matched = lists.sum(lists.filtered(classes, function(class) return used[class] end),
+    launches_of_class)
   local whole = launches:whole_ranges(stage_of)
   local made = { launches = count, matched = matched, kernels = with,
     by_correlation = same_count > 0 and same_count or nil,

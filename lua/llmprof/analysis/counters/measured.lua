@@ -32,53 +32,33 @@ local function short_name(name)
 end
 
 
--- Classes by kernel, stage and device, in order of appearance.
-local function grouped(launches, stage_of)
-  local order, by_key = {}, {}
-  for _, class in ipairs(launches.classes) do
-    if class.kernel and not class.whole_range then
-      local stage = stage_of(class) or stages.WHOLE_RUN
-      local group = lists.entry(order, by_key, keys.tuple(stage, class.kernel, class.device),
-        { name = class.kernel, stage = stage, device = class.device, classes = {} })
-      table.insert(group.classes, class)
-    end
-  end
-  return order
-end
-
-
 -- Distinct grids and blocks of classes with calls and times, the largest first.
 local function shapes_of(launches, classes, times)
-  local list, by_key = {}, {}
-  for _, class in ipairs(classes) do
-    local grid, block, first = class.grid or {}, class.block or {}, class.rows[1]
-    local key = counters.shape_key(grid, block)
-    local shape = by_key[key]
-    if not shape then
-      local registers = launches:get(first, "registers")
-      local static, dynamic = launches:get(first, "shared.static"),
-        launches:get(first, "shared.dynamic")
-      shape = { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
-        registers = registers and math.tointeger(registers),
-        shared_bytes = static and dynamic and math.tointeger(static + dynamic),
-        calls = 0, total_ns = 0 }
-      by_key[key], list[#list + 1] = shape, shape
-    end
-    shape.calls = shape.calls + #class.rows
-    for _, row in ipairs(class.rows) do shape.total_ns = shape.total_ns + times[row] end
-  end
+  local list = lists.map(lists.grouped(classes, function(class)
+    return counters.shape_key(class.grid, class.block)
+  end), function(own)
+    local grid, block, rows = own[1].grid or {}, own[1].block or {}, launches_of.rows(own)
+    local first = own[1].rows[1]
+    local registers = launches:get(first, "registers")
+    local static, dynamic = launches:get(first, "shared.static"),
+      launches:get(first, "shared.dynamic")
+    return { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
+      registers = registers and math.tointeger(registers),
+      shared_bytes = static and dynamic and math.tointeger(static + dynamic), calls = #rows,
+      total_ns = lists.sum(rows, function(row) return times[row] end) }
+  end)
   return lists.sort(list, "-total_ns", function(shape) return table.concat(shape.grid, ",") end)
 end
 
 
-local function record(launches, group, all_times)
-  local own = {}
-  for i, row in ipairs(launches_of.rows(group.classes)) do own[i] = all_times[row] end
-  local times = statistics.describe(own)
-  return { name = group.name, short_name = short_name(group.name), stage = group.stage,
-    device = group.device, calls = times.count, total_ns = times.total, mean_ns = times.mean,
+-- The record of a kernel in a stage; classes: of its launches.
+local function record(launches, classes, stage, all_times)
+  local own = lists.map(launches_of.rows(classes), function(row) return all_times[row] end)
+  local times, name = statistics.describe(own), classes[1].kernel
+  return { name = name, short_name = short_name(name), stage = stage,
+    device = classes[1].device, calls = times.count, total_ns = times.total, mean_ns = times.mean,
     median_ns = statistics.median(own), min_ns = times.min, max_ns = times.max,
-    std_ns = times.std, shapes = shapes_of(launches, group.classes, all_times) }
+    std_ns = times.std, shapes = shapes_of(launches, classes, all_times) }
 end
 
 
@@ -86,13 +66,18 @@ end
 -- llmprof.nvidia.ncu.launches), by total time. found: of measured.found. Shares are of the time
 -- of these launches.
 function measured.kernels(launches, found)
-  local list, timed = {}, launches:where_known "duration"
-  local times = timed:values "duration_ns"
-  for row, time in ipairs(times) do times[row] = math.floor(time + 0.5) end
-  for i, group in ipairs(grouped(timed, counters.stage_finder(found))) do
-    list[i] = record(timed, group, times)
-  end
-  return kernels.rank(list)
+  local timed, find = launches:where_known "duration", counters.stage_finder(found)
+  local function stage_of(class) return find(class) or stages.WHOLE_RUN end
+  local times = lists.map(timed:values "duration_ns", function(time)
+    return math.floor(time + 0.5)
+  end)
+  local groups = lists.grouped(timed.classes, function(class)
+    return class.kernel and not class.whole_range
+      and keys.tuple(stage_of(class), class.kernel, class.device) or nil
+  end)
+  return kernels.rank(lists.map(groups, function(classes)
+    return record(timed, classes, stage_of(classes[1]), times)
+  end))
 end
 
 
