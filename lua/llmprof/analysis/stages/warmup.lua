@@ -69,68 +69,35 @@ function cold.number_repeats(declared, instances)
 end
 
 
--- Add the time of an instance to that of its lane in a repeat.
-local function add_to_lane(of_repeat, instance)
-  local lane = instance.lane or ""
-  local own = of_repeat[lane] or { ns = 0, steps = 0 }
-  of_repeat[lane] = own
-  own.ns = own.ns + instance.wall
-  own.steps = own.steps and instance.steps and own.steps + #instance.steps
+-- The time of instances, and how many steps they have where all know theirs: { ns, steps }. Lanes
+-- run side by side: the one that took longest counts, and no sum. nil of none.
+local function time_of(instances)
+  local function lacks_steps(instance) return not instance.steps end
+  local lanes = lists.grouped(instances, function(instance) return instance.lane or "" end)
+  return (lists.largest(lists.map(lanes, function(own)
+    local steps = not lists.any(own, lacks_steps) and lists.flat(own, "steps")
+    return { ns = lists.sum(own, "wall"), steps = steps and #steps or nil }
+  end), "ns"))
 end
 
 
--- Lanes run side by side: of a repeat the one that took longest counts, and no sum.
-local function longest(of_repeat)
-  local most
-  for _, own in pairs(of_repeat) do
-    if not most or own.ns > most.ns then most = own end
-  end
-  return most
+-- By repeat, that time of those of its instances.
+local function times_by_repeat(instances)
+  local times, _, by_repeat = {}, lists.grouped(instances, "rep")
+  for rep, own in pairs(by_repeat) do times[rep] = time_of(own) end
+  return times
 end
 
 
--- By stage without a parent: by repeat { ns, steps (nil where they are not known) }; and the
--- names in order.
-local function walls_by_stage(instances)
-  local walls, names = {}, {}
-  for _, instance in ipairs(instances) do
-    if not (instance.parent or instance.cut) then
-      local own = walls[instance.stage]
-      if not own then
-        own = {}
-        walls[instance.stage], names[#names + 1] = own, instance.stage
-      end
-      own[instance.rep] = own[instance.rep] or {}
-      add_to_lane(own[instance.rep], instance)
-    end
+-- By repeat the times of a stage in ns, of one step where repeats, which all have some, differ in
+-- how many; and whether they are of one.
+local function stage_times(instances)
+  local times, list, per_step = times_by_repeat(instances), {}, false
+  for _, entry in pairs(times) do list[#list + 1] = entry end
+  if not lists.any(list, function(one) return (one.steps or 0) == 0 end) then
+    per_step = lists.any(list, function(one) return one.steps ~= list[1].steps end)
   end
-  for _, own in pairs(walls) do
-    for rep, of_repeat in pairs(own) do own[rep] = longest(of_repeat) end
-  end
-  return walls, names
-end
-
-
--- Do repeats of a stage, which all have steps, differ in how many?
-local function differ_in_steps(own, count)
-  local first, differ = nil, false
-  for rep = 1, count do
-    local entry = own[rep]
-    if entry then
-      if not entry.steps or entry.steps == 0 then return false end
-      first = first or entry.steps
-      differ = differ or entry.steps ~= first
-    end
-  end
-  return differ
-end
-
-
--- The times of a stage by repeat in ns, of one step where repeats differ in these, and whether
--- they are.
-local function times_of(own, count)
-  local per_step, times = differ_in_steps(own, count), {}
-  for rep, entry in pairs(own) do times[rep] = per_step and entry.ns / entry.steps or entry.ns end
+  for rep, entry in pairs(times) do times[rep] = per_step and entry.ns / entry.steps or entry.ns end
   return times, per_step
 end
 
@@ -147,15 +114,15 @@ local function is_outlier(ns, usual) return usual ~= nil and usual > 0 and ns > 
 
 
 -- The first repeats of a stage that do not count.
-local function cold_repeats(name, own, count, policy)
-  local times, per_step = times_of(own, count)
+local function cold_repeats(instances, count, policy)
+  local times, per_step = stage_times(instances)
   local list = {}
   for rep = 1, count // 2 do
     local usual = times[rep] and usual_wall(times, rep, count)
     local leave = usual and ((policy == "yes" and rep == 1)
       or (policy == "auto" and is_outlier(times[rep], usual)))
     if not leave then break end
-    list[rep] = { stage = name, rep = rep, ns = times[rep], usual_ns = usual,
+    list[rep] = { stage = instances[1].stage, rep = rep, ns = times[rep], usual_ns = usual,
       per_step = per_step or nil }
   end
   return list
@@ -165,13 +132,11 @@ end
 -- The stages that do not count in the first repeats: list of { stage, rep, ns, usual_ns,
 -- per_step }, those of the first repeat first; and how many stages there are.
 local function cold_stages(instances, count, policy)
-  local walls, names = walls_by_stage(instances)
-  local found, list = {}, {}
-  for i, name in ipairs(names) do found[i] = cold_repeats(name, walls[name], count, policy) end
-  for rep = 1, count // 2 do
-    for i in ipairs(names) do list[#list + 1] = found[i][rep] end
-  end
-  return list, #names
+  local stages = lists.grouped(lists.filtered(instances, function(instance)
+    return not (instance.parent or instance.cut)
+  end), "stage")
+  local left_out = lists.flat(stages, function(own) return cold_repeats(own, count, policy) end)
+  return lists.stable(left_out, "rep"), #stages
 end
 
 
@@ -186,19 +151,14 @@ end
 -- The stages that were cut by the end of the capture and of which others were not, as entries of
 -- repeats.left_out.
 local function cut_stages(instances)
-  local whole, list, seen = {}, {}, {}
-  for _, instance in ipairs(instances) do
-    whole[instance.stage] = whole[instance.stage] or {}
-    if not instance.cut then table.insert(whole[instance.stage], instance.wall) end
-  end
-  for _, instance in ipairs(instances) do
-    local key = ("%s %d"):format(instance.stage, instance.rep)
-    if instance.cut and #whole[instance.stage] > 0 and not seen[key] then
-      seen[key], list[#list + 1] = true, { stage = instance.stage, rep = instance.rep, cut = true,
-        ns = instance.wall, usual_ns = statistics.median(whole[instance.stage]) }
-    end
-  end
-  return list
+  local cut, whole = lists.parted(instances, "cut")
+  local _, others = lists.grouped(whole, "stage")
+  local groups = lists.grouped(cut, function(one) return ("%s %d"):format(one.stage, one.rep) end)
+  return lists.map(groups, function(own)
+    local first, of_stage = own[1], others[own[1].stage]
+    return of_stage and { stage = first.stage, rep = first.rep, cut = true, ns = first.wall,
+      usual_ns = statistics.median(lists.map(of_stage, "wall")) } or nil
+  end)
 end
 
 
@@ -381,14 +341,11 @@ end
 -- How many times as long as the median of the others the whole first repeat
 -- took, and by how much in ns; nil for one repeat.
 local function slowdown_of(instances, count)
-  local walls, cut = {}, {}
-  for rep = 1, count do walls[rep] = {} end
-  for _, instance in ipairs(instances) do
-    if not instance.parent then add_to_lane(walls[instance.rep], instance) end
-    cut[instance.rep] = cut[instance.rep] or instance.cut
-  end
+  local _, cut = lists.grouped(lists.filtered(instances, "cut"), "rep")
+  local times = times_by_repeat(lists.filtered(instances, function(one) return not one.parent end))
+  local walls = {}
   for rep = 1, count do
-    walls[rep] = not cut[rep] and (longest(walls[rep]) or { ns = 0 }).ns or nil
+    walls[rep] = not cut[rep] and (times[rep] and times[rep].ns or 0) or nil
   end
   local usual = usual_wall(walls, 1, count)
   if not usual or usual <= 0 or not walls[1] then return nil end
