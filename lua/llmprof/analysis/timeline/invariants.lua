@@ -30,9 +30,6 @@ local LONGEST = 16
 -- A repeat, or a step, that runs less than this part of the kernels of the others.
 local SHORT = 0.5
 
--- More GPUs than one machine has.
-local MOST_DEVICES = 256
-
 local AGAIN = "copy or export the capture again"
 local ALONE = "see whether another program had a share of this GPU meanwhile, and measure without "
   .. "it; else " .. AGAIN
@@ -294,30 +291,11 @@ end
 
 -- ---- graphs ----
 
--- Nodes of one graph of a process have numbers that differ in their lower half
--- only.
-local function graph_of(nodes, row)
-  return ("%s/%d"):format(nodes:get(row, "pid") or "", nodes:get(row, "graph_node") >> 32)
-end
-
-
--- How many times each graph ran at least: its most frequent node.
-local function replays_of(nodes)
-  local replays = {}
-  for row = 1, #nodes do
-    local graph = graph_of(nodes, row)
-    replays[graph] = math.max(replays[graph] or 0, nodes:get(row, "rows"))
-  end
-  return replays
-end
-
-
 -- Replays that were launched, and those that ran a kernel.
 local function launched(state, kernels)
-  local names = {}
-  for name in pairs(state.api_calls) do
-    if name:find("GraphLaunch", 1, true) then names[#names + 1] = name end
-  end
+  local names = lists.filtered(sorted_keys(state.api_calls), function(name)
+    return name:find("GraphLaunch", 1, true)
+  end)
   local calls = #check(check(state.trace:frame "api"):where { name = names })
   return calls, kernels:count_groups { by = { "call" } }
 end
@@ -327,12 +305,13 @@ function invariants.replays(state)
   local kernels = check(state.trace:frame "kernels")
   kernels = check(kernels:where { { "graph_node", "~=", false } })
   if #kernels == 0 then return nil end
-  local nodes = check(kernels:group { by = { "pid", "graph_node" },
-    columns = { { "rows", "count" } } })
-  local replays, lost, wanted = replays_of(nodes), 0, 0
-  for row = 1, #nodes do
-    local most = replays[graph_of(nodes, row)]
-    lost, wanted = lost + most - nodes:get(row, "rows"), wanted + most
+  local lost, wanted = 0, 0
+  -- nodes of one graph of a process have numbers that differ in their lower half only
+  for _, nodes in ipairs(lists.grouped(kernels:group { by = { "pid", "graph_node" } },
+    function(node) return ("%s/%d"):format(node.pid or "", node.graph_node >> 32) end)) do
+    local _, replays = lists.largest(nodes, "count") -- at least
+    wanted = wanted + replays * #nodes
+    lost = lost + replays * #nodes - lists.sum(nodes, "count")
   end
   local calls, served = launched(state, kernels)
   local said = ("%s of %s kernels of replayed graphs are missing"):format(text.count(lost),
@@ -458,15 +437,11 @@ end
 -- Kernels of collectives that several GPUs ran, and these GPUs; nil where there are
 -- none, as where there is one GPU.
 local function shared(kernels)
-  if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
-  local devices = {}
+  if kernels:count_groups { by = { "device" } } < 2 then return nil end
   categories.marker(nil, categories.COMMUNICATION)(kernels, "name", "collective")
   local found = check(kernels:where { collective = 1 })
-  for _, row in ipairs(found:group { by = { "device" } }) do
-    if row.device then devices[row.device] = true end
-  end
-  if not next(devices, (next(devices))) then return nil end
-  return found, sorted_keys(devices)
+  local devices = lists.sort(lists.map(found:group { by = { "device" } }, "device"))
+  return #devices > 1 and found or nil, devices
 end
 
 
@@ -483,32 +458,25 @@ local function occupied(rows, devices)
 end
 
 
--- What the other GPUs do meanwhile, by GPU + 1.
-local function others(own, devices)
-  local sets = {}
-  for _, device in ipairs(devices) do
-    for _, other in ipairs(devices) do
-      if other ~= device then
-        local so_far = sets[device + 1]
-        sets[device + 1] = so_far and check(so_far:join(own[other])) or own[other]
-      end
-    end
-  end
-  return sets
-end
-
-
 -- A collective runs while it runs on another GPU, too: all of them end together.
 function invariants.together(state)
   local rows, devices = shared(check(state.trace:frame "kernels"))
-  if not rows or devices[#devices] >= MOST_DEVICES then return nil end
+  if not rows then return nil end
   local own, from, to = occupied(rows, devices)
   local inside = check(rows:where { { "start", ">=", from }, { "end", "<=", to } })
   if #inside > 0 then rows = inside end
-  local sets = others(own, devices)
-  for i = 1, devices[#devices] + 1 do sets[i] = sets[i] or own[devices[1]] end
-  spans.cover(rows, { start = "start", ["end"] = "end", key = "device" }, sets, "met")
-  local alone = #check(rows:where { met = 0 })
+  local alone = 0
+  for _, device in ipairs(devices) do
+    local meanwhile -- what the others run
+    for _, other in ipairs(devices) do
+      if other ~= device then
+        meanwhile = meanwhile and check(meanwhile:join(own[other])) or own[other]
+      end
+    end
+    local mine = check(rows:where { device = device })
+    spans.cover(mine, { start = "start", ["end"] = "end" }, { meanwhile }, "met")
+    alone = alone + #check(mine:where { met = 0 })
+  end
   return { share = part(alone, #rows), text =
     ("%s of %s collectives run while no other GPU is in one"):format(text.count(alone),
       text.count(#rows)),
