@@ -14,7 +14,6 @@
 
 #include "frame.h"
 #include "intervals.h"
-#include "ranks/spans.h"
 
 #define CLASSES "llmprof.classes"
 
@@ -99,55 +98,18 @@ static int c_within(lua_State *L) {
   return count;
 }
 
-/* The list of classes at `arg` as an array in a scratch box; false is none. Of
- * `each` classes, 0: of any number. */
-static llmprof_classes **check_list(lua_State *L, int arg, size_t each,
-                                    size_t *count) {
+/* The list of classes at `arg` as an array in a scratch box. */
+static llmprof_classes **check_list(lua_State *L, int arg, size_t *count) {
   luaL_checktype(L, arg, LUA_TTABLE);
   *count = (size_t)lua_rawlen(L, arg);
   llmprof_classes **list = llmprof_lua_scratch(L, *count, sizeof *list);
   for (size_t i = 0; i < *count; i++) {
-    if (lua_rawgeti(L, arg, (lua_Integer)i + 1) == LUA_TUSERDATA) {
-      list[i] = check_classes(L, lua_gettop(L));
-      luaL_argcheck(L, !each || llmprof_classes_count(list[i]) == each, arg,
-                    "as many classes as names");
-    }
+    luaL_argcheck(L, lua_rawgeti(L, arg, (lua_Integer)i + 1) == LUA_TUSERDATA,
+                  arg, "classes for each key");
+    list[i] = check_classes(L, lua_gettop(L));
     lua_pop(L, 1); /* the list keeps it alive */
   }
   return list;
-}
-
-/* The list of names at `arg`, which keeps them alive. */
-static size_t check_names(lua_State *L, int arg, llmprof_frame *frame,
-                          const char *names[LLMPROF_CLASSES]) {
-  luaL_checktype(L, arg, LUA_TTABLE);
-  size_t count = (size_t)lua_rawlen(L, arg);
-  luaL_argcheck(L, count <= LLMPROF_CLASSES, arg, "up to 8 names");
-  for (size_t i = 0; i < count; i++) {
-    names[i] = llmprof_lua_check_item(L, arg, (lua_Integer)i + 1);
-    llmprof_lua_check_new(L, frame, names[i]);
-  }
-  return count;
-}
-
-/* classes.cover(spans, { start, end, key }, list, names): adds columns: ns of
- * each span in the first class, in the first two, and so on; list[key + 1] are
- * those of a key, without one list[1] */
-static int classes_cover(lua_State *L) {
-  llmprof_frame *spans = llmprof_lua_check_frame(L, 1);
-  llmprof_span_columns columns = {
-      .start = llmprof_lua_column_field(L, 2, spans, "start"),
-      .end = llmprof_lua_column_field(L, 2, spans, "end"),
-      .key = llmprof_lua_opt_column_field(L, 2, spans, "key"),
-  };
-  const char *names[LLMPROF_CLASSES];
-  size_t keys, count = check_names(L, 4, spans, names);
-  llmprof_classes **list = check_list(L, 3, count, &keys);
-  llmprof_error err;
-  return llmprof_lua_changed(
-      L,
-      llmprof_spans_classify(spans, &columns, list, keys, names, count, &err),
-      &err);
 }
 
 /* classes.outside(rows, { by, begin, key, name }, list): adds a column: ns
@@ -166,9 +128,7 @@ static int classes_outside(lua_State *L) {
   };
   const char *name = llmprof_lua_new_name(L, rows);
   size_t count, key_count;
-  llmprof_classes **list = check_list(L, 3, 0, &count);
-  for (size_t i = 0; i < count; i++)
-    luaL_argcheck(L, list[i], 3, "classes for each key");
+  llmprof_classes **list = check_list(L, 3, &count);
   const size_t *keys = llmprof_lua_column_list(L, 2, rows, "by", &key_count);
   llmprof_groups *groups = llmprof_lua_new_groups(L, rows, keys, key_count);
   llmprof_error err;
@@ -186,7 +146,6 @@ static const luaL_Reg methods[] = {
 
 static const luaL_Reg functions[] = {
     {"of", classes_of},
-    {"cover", classes_cover},
     {"outside", classes_outside},
     {NULL, NULL},
 };

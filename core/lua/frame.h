@@ -86,15 +86,6 @@ void llmprof_lua_check_numbers(lua_State *L, const llmprof_frame *frame,
 llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
                                        const size_t *keys, size_t count);
 
-/* Percentiles of the list at `arg`, none where it is nil; their number. */
-size_t llmprof_lua_check_percentiles(lua_State *L, int arg,
-                                     double wanted[LLMPROF_PERCENTILES]);
-
-/* Set mean, median, stddev and p90, ... of the table on top of the stack. */
-void llmprof_lua_set_moments(lua_State *L, const double moments[3],
-                             const double *wanted, const double *percentiles,
-                             size_t count);
-
 /* The frame just made into its box on top of the stack, or the failure, which
  * is raised. */
 int llmprof_lua_made_frame(lua_State *L, llmprof_frame **box,

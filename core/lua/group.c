@@ -25,8 +25,9 @@ llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
   return groups;
 }
 
-size_t llmprof_lua_check_percentiles(lua_State *L, int arg,
-                                     double wanted[LLMPROF_PERCENTILES]) {
+/* Percentiles of the list at `arg`, none where it is nil; their number. */
+static size_t check_percentiles(lua_State *L, int arg,
+                                double wanted[LLMPROF_PERCENTILES]) {
   if (lua_isnoneornil(L, arg)) return 0;
   if (!lua_istable(L, arg))
     luaL_error(L, "option 'percentiles' is a list of numbers");
@@ -44,9 +45,10 @@ size_t llmprof_lua_check_percentiles(lua_State *L, int arg,
   return count;
 }
 
-void llmprof_lua_set_moments(lua_State *L, const double moments[3],
-                             const double *wanted, const double *percentiles,
-                             size_t count) {
+/* Set mean, median, stddev and p90, ... of the table on top of the stack. */
+static void set_moments(lua_State *L, const double moments[3],
+                        const double *wanted, const double *percentiles,
+                        size_t count) {
   llmprof_lua_set_number(L, "mean", moments[0]);
   llmprof_lua_set_number(L, "median", moments[1]);
   llmprof_lua_set_number(L, "stddev", moments[2]);
@@ -83,8 +85,7 @@ static void push_summary(lua_State *L, const llmprof_summary *summary,
   push_total(L, summary, type);
   if (!summary->count) return;
   const double moments[] = {summary->mean, summary->median, summary->stddev};
-  llmprof_lua_set_moments(L, moments, wanted, summary->percentiles,
-                          wanted_count);
+  set_moments(L, moments, wanted, summary->percentiles, wanted_count);
 }
 
 /* What group() was asked for; arrays are scratch boxes on the stack. */
@@ -135,7 +136,7 @@ static void parse_request(lua_State *L, request *r, int options) {
   r->distinct = llmprof_lua_column_list(L, options, r->frame, "distinct",
                                         &r->distinct_count);
   lua_getfield(L, options, "percentiles");
-  r->wanted_count = llmprof_lua_check_percentiles(L, lua_gettop(L), r->wanted);
+  r->wanted_count = check_percentiles(L, lua_gettop(L), r->wanted);
   lua_pop(L, 1);
 }
 

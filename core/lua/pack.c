@@ -1,5 +1,4 @@
-/* llmprof.pack: frames that outlive their trace, and values that were counted
- * in several places.
+/* llmprof.pack: frames that outlive their trace.
  *
  *   local one = require("llmprof.frame").new(1, {
  *     { name = "ns", type = "integer", values = { 5 } } })
@@ -9,10 +8,8 @@
 #include "ranks/pack.h"
 
 #include "frame.h"
-#include "frame/group_by.h"
 #include "lua_buffer.h"
 #include "os/gzip.h"
-#include "ranks/spread.h"
 
 /* ---- joining ---- */
 
@@ -110,64 +107,12 @@ static int pack_gzip(lua_State *L) {
   return llmprof_lua_text(L, true, out, NULL);
 }
 
-/* ---- spreads ---- */
-
-typedef struct request {
-  llmprof_frame *frame;
-  const size_t *keys;
-  size_t key_count, value, weight;
-  double wanted[LLMPROF_PERCENTILES];
-  size_t wanted_count;
-} request;
-
-static void push_spread(lua_State *L, const request *r,
-                        const llmprof_groups *groups, size_t group,
-                        const llmprof_spread *spread) {
-  lua_createtable(L, 0, 8);
-  for (size_t k = 0; k < r->key_count; k++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, r->keys[k]);
-    llmprof_lua_push_cell(L, r->frame, column, groups->first_row[group]);
-    lua_setfield(L, -2, column->name);
-  }
-  llmprof_lua_set_integer(L, "count", spread->count);
-  if (!spread->count) return;
-  llmprof_lua_set_integer(L, "total", spread->total);
-  llmprof_lua_set_integer(L, "min", spread->min);
-  llmprof_lua_set_integer(L, "max", spread->max);
-  const double moments[] = {spread->mean, spread->median, spread->stddev};
-  llmprof_lua_set_moments(L, moments, r->wanted, spread->percentiles,
-                          r->wanted_count);
-}
-
-/* pack.spread(frame, by, value, weight [, percentiles]) -> list of groups, by
- * first appearance: the key columns, and of the values, each counted as often
- * as its weight says, count, total, min, max, mean, median, stddev, p90, ... */
-static int pack_spread(lua_State *L) {
-  lua_settop(L, 5);
-  request r = {.frame = llmprof_lua_check_frame(L, 1)};
-  r.value = llmprof_lua_check_column(L, r.frame, 3);
-  r.weight = llmprof_lua_check_column(L, r.frame, 4);
-  r.wanted_count = llmprof_lua_check_percentiles(L, 5, r.wanted);
-  r.keys = llmprof_lua_check_columns(L, r.frame, 2, &r.key_count);
-  llmprof_groups *groups =
-      llmprof_lua_new_groups(L, r.frame, r.keys, r.key_count);
-  llmprof_spread *spreads =
-      llmprof_lua_scratch(L, groups->count, sizeof *spreads);
-  llmprof_error err;
-  if (!llmprof_spread_of(r.frame, r.value, r.weight, groups, r.wanted,
-                         r.wanted_count, spreads, &err))
-    return llmprof_lua_raise(L, &err);
-  lua_createtable(L, (int)groups->count, 0);
-  for (size_t g = 0; g < groups->count; g++) {
-    push_spread(L, &r, groups, g, &spreads[g]);
-    lua_rawseti(L, -2, (lua_Integer)g + 1);
-  }
-  return 1;
-}
-
 static const luaL_Reg functions[] = {
-    {"join", pack_join}, {"encode", pack_encode}, {"decode", pack_decode},
-    {"gzip", pack_gzip}, {"spread", pack_spread}, {NULL, NULL},
+    {"join", pack_join},
+    {"encode", pack_encode},
+    {"decode", pack_decode},
+    {"gzip", pack_gzip},
+    {NULL, NULL},
 };
 
 int luaopen_llmprof_frame(lua_State *L);

@@ -72,9 +72,8 @@ static int spans_look_up(lua_State *L) {
       L, llmprof_spans_look_up(rows, span, spans, column, name, &err), &err);
 }
 
-/* spans.least(spans, rows, span, value, name): adds a column to spans: the
- * least value in a column of the rows that are in it */
-static int spans_least(lua_State *L) {
+/* Adds a column to spans: what is asked of a column of the rows in it. */
+static int gather(lua_State *L, llmprof_span_figure figure) {
   llmprof_frame *spans = llmprof_lua_check_frame(L, 1);
   llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
   size_t span = llmprof_lua_check_column(L, rows, 3);
@@ -83,7 +82,18 @@ static int spans_least(lua_State *L) {
   llmprof_lua_check_new(L, spans, name);
   llmprof_error err;
   return llmprof_lua_changed(
-      L, llmprof_spans_least(spans, rows, span, value, name, &err), &err);
+      L, llmprof_spans_gather(spans, rows, span, value, figure, name, &err),
+      &err);
+}
+
+/* spans.least(spans, rows, span, value, name): adds the least value */
+static int spans_least(lua_State *L) {
+  return gather(L, LLMPROF_SPAN_LEAST);
+}
+
+/* spans.total(spans, rows, span, value, name): adds the sum of the values */
+static int spans_total(lua_State *L) {
+  return gather(L, LLMPROF_SPAN_TOTAL);
 }
 
 /* The list of intervals at `arg` as an array in a scratch box. */
@@ -155,10 +165,15 @@ static int spans_measure(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"until_next", spans_until_next}, {"assign", spans_assign},
-    {"look_up", spans_look_up},       {"least", spans_least},
-    {"cover", spans_cover},           {"rest", spans_rest},
-    {"measure", spans_measure},       {NULL, NULL},
+    {"until_next", spans_until_next},
+    {"assign", spans_assign},
+    {"look_up", spans_look_up},
+    {"least", spans_least},
+    {"total", spans_total},
+    {"cover", spans_cover},
+    {"rest", spans_rest},
+    {"measure", spans_measure},
+    {NULL, NULL},
 };
 
 LLMPROF_LUA_MODULE(spans) {

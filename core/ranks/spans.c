@@ -147,21 +147,27 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
          llmprof_fail_nomem(err);
 }
 
-bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
-                         size_t value, const char *name, llmprof_error *err) {
+bool llmprof_spans_gather(llmprof_frame *spans, llmprof_frame *rows,
+                          size_t span, size_t value, llmprof_span_figure figure,
+                          const char *name, llmprof_error *err) {
   const llmprof_column *of = llmprof_frame_column(rows, span, err);
   const llmprof_column *from = llmprof_frame_column(rows, value, err);
   if (!of || !from) return false;
   size_t there = llmprof_frame_rows(spans);
-  int64_t *least = llmprof_absent_cells(there);
-  if (!least) return llmprof_fail_nomem(err);
+  int64_t *made = llmprof_absent_cells(there);
+  if (!made) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
     size_t at = span_of(of, row, there);
     int64_t cell = llmprof_cell(from, row);
     if (at == SIZE_MAX || cell == LLMPROF_ABSENT) continue;
-    if (least[at] == LLMPROF_ABSENT || cell < least[at]) least[at] = cell;
+    if (made[at] == LLMPROF_ABSENT)
+      made[at] = cell;
+    else if (figure == LLMPROF_SPAN_TOTAL)
+      made[at] = llmprof_time_sum(made[at], cell);
+    else if (cell < made[at])
+      made[at] = cell;
   }
-  return llmprof_frame_give(spans, name, from->unit, LLMPROF_I64, least, err);
+  return llmprof_frame_give(spans, name, from->unit, LLMPROF_I64, made, err);
 }
 
 /* ---- how much of a span intervals cover ---- */
@@ -196,65 +202,6 @@ bool llmprof_spans_cover(llmprof_frame *spans,
     return llmprof_frame_give(spans, name, "ns", LLMPROF_I64, covered, err);
   llmprof_free(covered);
   return false;
-}
-
-/* By class an array of absent values. */
-static bool make_totals(int64_t **totals, size_t count, size_t rows,
-                        llmprof_error *err) {
-  bool ok = true;
-  for (size_t k = 0; k < count; k++) {
-    totals[k] = llmprof_absent_cells(rows);
-    ok = ok && totals[k];
-  }
-  return ok || llmprof_fail_nomem(err);
-}
-
-/* ns of a span by class, each with those before it. */
-static void cover_classes(const llmprof_classes *classes, int64_t start,
-                          int64_t end, size_t count, int64_t *covered) {
-  for (size_t k = 0; k < count; k++) covered[k] = 0;
-  if (!classes) return;
-  llmprof_classes_within(classes, NULL, start, end, covered);
-  for (size_t k = 1; k < count; k++)
-    covered[k] = llmprof_time_sum(covered[k - 1], covered[k]);
-}
-
-static bool classify(llmprof_frame *spans, const llmprof_column *const *columns,
-                     llmprof_classes *const *classes, size_t keys, size_t count,
-                     int64_t *const *totals, llmprof_error *err) {
-  for (size_t row = 0; row < llmprof_frame_rows(spans); row++) {
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    int64_t start = llmprof_cell(columns[0], row);
-    int64_t end = llmprof_cell(columns[1], row);
-    int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
-    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) continue;
-    bool known = key >= 0 && (uint64_t)key < keys;
-    int64_t covered[LLMPROF_CLASSES];
-    cover_classes(known ? classes[key] : NULL, start, end, count, covered);
-    for (size_t k = 0; k < count; k++) totals[k][row] = covered[k];
-  }
-  return true;
-}
-
-bool llmprof_spans_classify(llmprof_frame *spans,
-                            const llmprof_span_columns *columns,
-                            llmprof_classes *const *classes, size_t keys,
-                            const char *const *names, size_t count,
-                            llmprof_error *err) {
-  const llmprof_column *loaded[3];
-  size_t numbers[] = {columns->start, columns->end, columns->key};
-  int64_t *totals[LLMPROF_CLASSES] = {0};
-  bool ok = make_totals(totals, count, llmprof_frame_rows(spans), err) &&
-            timeline_columns(spans, numbers, 3, loaded, err) &&
-            classify(spans, loaded, classes, keys, count, totals, err);
-  for (size_t k = 0; k < count; k++) {
-    if (ok)
-      ok = llmprof_frame_give(spans, names[k], "ns", LLMPROF_I64, totals[k],
-                              err);
-    else
-      llmprof_free(totals[k]);
-  }
-  return ok;
 }
 
 bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,

@@ -40,10 +40,17 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
                            llmprof_frame *spans, size_t column,
                            const char *name, llmprof_error *err);
 
-/* Add a column `name` to spans: the least present value of column `value` among
- * the rows that `span` says are in it. */
-bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
-                         size_t value, const char *name, llmprof_error *err);
+typedef enum llmprof_span_figure {
+  LLMPROF_SPAN_LEAST,
+  LLMPROF_SPAN_TOTAL,
+} llmprof_span_figure;
+
+/* Add a column `name` to spans: the least of the present values of column
+ * `value` among the rows that `span` says are in it, or their sum; absent where
+ * there is none. */
+bool llmprof_spans_gather(llmprof_frame *spans, llmprof_frame *rows,
+                          size_t span, size_t value, llmprof_span_figure figure,
+                          const char *name, llmprof_error *err);
 
 /* Add a column `name` in ns to spans: how much of each the intervals of its
  * key cover. Keys are 0 to count - 1, one set each; a span of another key is
@@ -52,15 +59,6 @@ bool llmprof_spans_cover(llmprof_frame *spans,
                          const llmprof_span_columns *columns,
                          const llmprof_intervals *const *sets, size_t count,
                          const char *name, llmprof_error *err);
-
-/* Add columns in ns to spans, one for each of `count` classes: how much of each
- * span is of this class or one before it. classes[key] are those of a key, as
- * above, NULL for none; each has `count` of them. */
-bool llmprof_spans_classify(llmprof_frame *spans,
-                            const llmprof_span_columns *columns,
-                            llmprof_classes *const *classes, size_t keys,
-                            const char *const *names, size_t count,
-                            llmprof_error *err);
 
 /* Add a column `name` in ns to spans: how much of each a column `covered`
  * leaves. */

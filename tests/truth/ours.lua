@@ -14,7 +14,7 @@ local found = stages.find(trace, json.decode(arg[2]), "auto")
 local list = kernels.list(trace, found)
 breakdown.categorize(list)
 local knowledge = rank_view.knowledge(json.decode(arg[2]), nil, found)
-local ranks = rank_view.record({ rank_part.of(trace, arg[1], knowledge, true) }, knowledge)
+local ranks = rank_view.record({ rank_part.of(trace, arg[1], knowledge) }, knowledge)
 io.write(json.encode(analysis.results { run_id = "truth", recipe = "none", model = {},
   source = {}, trace = trace, found = found, kernels = list, gpu = {}, ranks = ranks,
   workload = { batch = tonumber(arg[3]) } }), "\n")

@@ -205,20 +205,19 @@ end
 
 -- ---- communication ----
 
--- What is summed up over the rows of llmprof.ranks.matching's `sums`.
-local SUMS = { "count", "duration", "hidden", "waiting" }
-
-
 local function total(group, column) return group and group[column] and group[column].total or 0 end
 
 
--- Collectives that met others of their kind.
-local function matched_of(met) return met.sums:where { met = 1 } end
+-- Of rows as llmprof.ranks.matching makes them, here and below, those that met others of their
+-- kind; and those of the ranks that came last, one for each collective.
+function collectives.matched(all) return all:where { { "instance", "~=", false } } end
+
+function collectives.last(all) return all:where { { "late", "~=", false } } end
 
 
 local function by_world(frame, sums)
   local list = {}
-  for _, group in ipairs(frame:group { by = { "world" }, sum = sums }) do
+  for _, group in ipairs(frame:group { by = { "world" }, total = sums }) do
     list[group.world] = group
   end
   return list
@@ -227,17 +226,18 @@ end
 
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
 -- as far as some were matched, matched, waiting_ns, last (how often it came last) and
--- caused_ns (the others' waiting for it). met: of llmprof.ranks.matching, here and below.
-function collectives.add_to_ranks(ranks, met)
-  local own, matching = by_world(met.sums, SUMS), by_world(matched_of(met), SUMS)
-  local late = by_world(met.last, { "caused" })
+-- caused_ns (the others' waiting for it).
+function collectives.add_to_ranks(ranks, all)
+  local own = by_world(all, { "duration", "hidden" })
+  local matching = by_world(collectives.matched(all), { "waiting" })
+  local late = by_world(collectives.last(all), { "caused" })
   for _, rank in ipairs(ranks) do
     local group, matched = own[rank.rank], matching[rank.rank]
-    rank.collectives = total(group, "count")
+    rank.collectives = group and group.count or 0
     rank.collective_ns, rank.hidden_ns = total(group, "duration"), total(group, "hidden")
     rank.exposed_ns = rank.collective_ns - rank.hidden_ns
     if matched then
-      rank.matched, rank.waiting_ns = total(matched, "count"), total(matched, "waiting")
+      rank.matched, rank.waiting_ns = matched.count, total(matched, "waiting")
       rank.last = late[rank.rank] and late[rank.rank].count or 0
       rank.caused_ns = total(late[rank.rank], "caused")
     end
@@ -252,11 +252,10 @@ local function name_of(group) return group.short_name or "(unnamed kernel)" end
 
 
 -- By kernel, how many each rank ran in decode steps.
-local function in_decode(met)
-  local counts, decodes = {}, met.sums:where { phase = "decode" }
-  for _, group in ipairs(decodes:group { by = { "short_name" }, sum = { "count" },
-    distinct = { "world" } }) do
-    counts[name_of(group)] = group.count.total // group.distinct.world
+local function in_decode(all)
+  local counts, decodes = {}, all:where { phase = "decode" }
+  for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
+    counts[name_of(group)] = group.count // group.distinct.world
   end
   return counts
 end
@@ -301,10 +300,10 @@ function collectives.least(name, ranks, bytes, link)
 end
 
 
-local function sized_of(met)
+local function sized_of(last)
   local list = {}
-  local last = met.last:where { { "message", "~=", false } }
-  for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
+  local sized = last:where { { "message", "~=", false } }
+  for _, group in ipairs(sized:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
     list[name_of(group)] = group
   end
   return list
@@ -315,21 +314,23 @@ end
 -- same in decode steps), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
 -- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link (its name), link_share (of what it
 -- carries in one direction) }, as far as known.
-function collectives.kernels(met, link)
-  local list, own_of, decoding, sized = json.list {}, {}, in_decode(met), sized_of(met)
-  for _, group in ipairs(matched_of(met):group { by = { "short_name" }, sum = { "waiting" } }) do
+function collectives.kernels(all, link)
+  local list, last = json.list {}, collectives.last(all)
+  local own_of, decoding, sized = {}, in_decode(all), sized_of(last)
+  for _, group in ipairs(collectives.matched(all):group { by = { "short_name" },
+    total = { "waiting" } }) do
     own_of[name_of(group)] = { waiting = group.waiting.total }
   end
-  for _, group in ipairs(met.last:group { by = { "short_name" }, sum = { "transfer", "skew" } }) do
+  for _, group in ipairs(last:group { by = { "short_name" }, sum = { "transfer", "skew" } }) do
     local kernel = own_of[name_of(group)]
     kernel.count, kernel.transfer, kernel.skew = group.count, group.transfer, group.skew
   end
-  for i, group in ipairs(met.sums:group { by = { "short_name" }, sum = { "count", "duration" },
+  for i, group in ipairs(all:group { by = { "short_name" }, total = { "duration" },
     distinct = { "world" } }) do
     local made, own = collectives.describe(name_of(group), name_of(group)),
       own_of[name_of(group)] or {}
     made.name, made.ranks = name_of(group), group.distinct.world
-    made.count, made.total_ns = group.count.total // group.distinct.world, group.duration.total
+    made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
     made.decode_count = decoding[name_of(group)]
     add_bandwidth(made, sized[name_of(group)], link)
@@ -350,15 +351,14 @@ end
 local function done_before(all, phase, world, number)
   local step = all:where { phase = phase, world = world,
     number = number }:sort { { "place" } }
-  return step:values "signature", rows.has(step, "follows") and step:values "follows" or {}
+  return step:values "signature", step:values "follows"
 end
 
 
 -- How the steps of each phase divide into layers on each rank, asked of its middle step:
 -- list of { phase, world, division (of communication.layers_of) }. all: rows of whole ranks.
 function collectives.divisions(all)
-  local list = json.list {}
-  if not rows.has(all, "place") then return list end
+  local list = {}
   local placed = all:where { { "place", "==", 0 }, { "phase", "~=", false } }
   for _, group in ipairs(placed:group { by = { "phase", "world" } }) do
     local own = placed:where { phase = group.phase, world = group.world }
@@ -389,7 +389,6 @@ end
 
 -- Add `layer` to collectives that are in steps. divisions: such.
 function collectives.add_layers(all, divisions)
-  if not rows.has(all, "place") then return end
   rows.extend(all, { "phase", "place" }, { { name = "layer", type = "integer",
     get = function(key)
       return key.phase and collectives.layer_at(divisions[key.phase], key.place)
@@ -402,8 +401,8 @@ end
 -- more_gap_ns, more_kernels }. more_work_ns: how much longer the late rank computed
 -- before it than the others as their mean, more_gap_ns: how much longer it did nothing,
 -- more_kernels: how many more it ran, as the mean.
-function collectives.places(met)
-  local groups = met.last:group { by = { "world", "phase", "layer" },
+function collectives.places(all)
+  local groups = collectives.last(all):group { by = { "world", "phase", "layer" },
     sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }
   return json.list(lists.sort(lists.map(groups, function(group)
     return { phase = group.phase, layer = group.layer, rank = group.world, count = group.count,
@@ -418,17 +417,17 @@ end
 -- hidden_ns, exposed_ns, waiting_ns, transfer_ns (each collective once) }, which add up:
 -- without a layer is what lies outside of them, without a phase outside of steps. Empty
 -- where no step has layers.
-function collectives.layers(met)
-  local list, known = json.list {}, {}
-  if #met.sums:where { { "layer", "~=", false } } == 0 then return list end
-  for i, group in ipairs(met.sums:group { by = { "phase", "layer" }, sum = SUMS }) do
-    local made = { phase = group.phase, layer = group.layer, collectives = group.count.total,
+function collectives.layers(all)
+  local list, known, by = json.list {}, {}, { "phase", "layer" }
+  if #all:where { { "layer", "~=", false } } == 0 then return list end
+  for i, group in ipairs(all:group { by = by, total = { "duration", "hidden", "waiting" } }) do
+    local made = { phase = group.phase, layer = group.layer, collectives = group.count,
       collective_ns = group.duration.total, hidden_ns = group.hidden.total,
       exposed_ns = group.duration.total - group.hidden.total,
       waiting_ns = group.waiting.count > 0 and group.waiting.total or nil }
     list[i], known[tuple(group.phase, group.layer)] = made, made
   end
-  for _, group in ipairs(met.last:group { by = { "phase", "layer" }, sum = { "transfer" } }) do
+  for _, group in ipairs(collectives.last(all):group { by = by, total = { "transfer" } }) do
     local made = known[tuple(group.phase, group.layer)]
     made.transfer_ns = group.transfer.total
   end
@@ -438,12 +437,12 @@ end
 
 -- Sums over all ranks: { count, matched, unmatched (rows), collective_ns, waiting_ns,
 -- transfer_ns, hidden_ns, exposed_ns }.
-function collectives.totals(met)
-  local everything = met.sums:group { sum = SUMS }[1]
-  local last = met.last:group { sum = { "transfer" } }[1]
-  local matched = matched_of(met):group { sum = { "count", "waiting" } }[1]
-  return { count = everything.count.total, matched = last and last.count or 0,
-    unmatched = everything.count.total - total(matched, "count"),
+function collectives.totals(all)
+  local everything = all:group { total = { "duration", "hidden" } }[1]
+  local last = collectives.last(all):group { total = { "transfer" } }[1]
+  local matched = collectives.matched(all):group { total = { "waiting" } }[1]
+  return { count = everything.count, matched = last and last.count or 0,
+    unmatched = everything.count - (matched and matched.count or 0),
     collective_ns = everything.duration.total, hidden_ns = everything.hidden.total,
     exposed_ns = everything.duration.total - everything.hidden.total,
     waiting_ns = matched and matched.waiting.total, transfer_ns = last and last.transfer.total }
@@ -453,8 +452,8 @@ end
 -- The first of a phase's steps, as they are counted since the last step of another
 -- phase, from which on a rank held the others up in a layer: where its caused waiting
 -- per step rises for good; nil when it did so from the first, or on and off.
-function collectives.first_turn(met, place)
-  local of = met.last:where { phase = place.phase, layer = place.layer,
+function collectives.first_turn(all, place)
+  local of = collectives.last(all):where { phase = place.phase, layer = place.layer,
     world = place.rank, { "turn", "~=", false } }
   local caused, most = {}, -1
   for _, group in ipairs(of:group { by = { "turn" }, sum = { "more_work", "more_gap" } }) do

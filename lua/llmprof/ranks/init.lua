@@ -10,11 +10,9 @@ local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local matching = require "llmprof.ranks.matching"
 local merged = require "llmprof.ranks.merged"
 local members = require "llmprof.ranks.members"
 local merge = require("llmprof.tables.keys").merged
-local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
 local statistics = require "llmprof.statistics"
@@ -138,11 +136,13 @@ end
 
 
 local function note_unmatched(made, left_out)
-  if not made.met or #made.ranks < 2 then return end
-  local alone = made.met.sums:where { met = false }
-  for _, group in ipairs(alone:group { by = { "world", "short_name" }, sum = { "count" } }) do
+  if not made.collectives or #made.ranks < 2 then return end
+  local alone = made.collectives:where { instance = false }
+  local groups = alone:group { by = { "world", "short_name" }, total = { "start" } }
+  lists.sort(groups, "world", function(group) return group.start.min end)
+  for _, group in ipairs(groups) do
     left_out[#left_out + 1] = ("rank %d: %s of %s without a counterpart on another rank"):format(
-      group.world, text.count(group.count.total), group.short_name)
+      group.world, text.count(group.count), group.short_name)
   end
 end
 
@@ -150,17 +150,17 @@ end
 -- Ranks that have fewer collectives of a kind than the others that they meet in it: these
 -- are matched without them.
 local function note_fewer(made, left_out)
-  if not made.met then return end
-  local met, instances, most = made.met.sums:where { met = 1 }, {}, {}
-  for _, group in ipairs(made.met.last:group { by = { "key" } }) do
+  if not made.collectives then return end
+  local met, instances, most = collectives.matched(made.collectives), {}, {}
+  for _, group in ipairs(collectives.last(made.collectives):group { by = { "key" } }) do
     instances[group.key] = group.count
   end
-  for _, group in ipairs(met:group { by = { "key" }, sum = { "members" } }) do
+  for _, group in ipairs(met:group { by = { "key" }, total = { "members" } }) do
     most[group.key] = group.members.max
   end
-  local rows_of = met:group { by = { "key", "short_name", "world" }, sum = { "count" } }
+  local rows_of = met:group { by = { "key", "short_name", "world" } }
   for _, group in ipairs(lists.sort(rows_of, "world", "key")) do
-    local lacking = instances[group.key] - group.count.total
+    local lacking = instances[group.key] - group.count
     if most[group.key] > 2 and lacking > 0 then
       left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
         .. "without it"):format(group.world, text.count(lacking),
@@ -174,8 +174,8 @@ end
 
 local function time_by_rank(kernels)
   local by_rank = {}
-  for _, group in ipairs(pack.spread(kernels, { "world" }, "duration", "count")) do
-    by_rank[group.world] = group.total
+  for _, group in ipairs(kernels:group { by = { "world" }, total = { "duration" } }) do
+    by_rank[group.world] = group.duration.total
   end
   return by_rank
 end
@@ -191,33 +191,31 @@ end
 -- The rows of the kernels that take most, where there are many more than are listed.
 local function of_largest(kernels)
   if kernels:count_groups { by = { "short_name" } } <= 2 * ranks.KERNELS then return kernels end
-  local weighed = errors.check(kernels:select { "short_name", "duration", "count" })
-  weighed:compute { name = "time", steps = { { "duration" }, { "count" }, "*" } }
-  local sums = errors.check(weighed:group { by = { "short_name" },
-    columns = { { "time", "sum", "time" } } })
+  local sums = errors.check(kernels:group { by = { "short_name" },
+    columns = { { "time", "sum", "duration" } } })
   local largest = errors.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
   local names = largest:values "short_name"
   return errors.check(kernels:where { short_name = names })
 end
 
 
--- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, median_ns,
--- slowest_rank, slowest_ns (mean there), fastest_ns }.
+-- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, slowest_rank, slowest_ns
+-- (mean there), fastest_ns }.
 local function kernel_records(all)
   local list, found, kernels = json.list {}, {}, of_largest(all)
-  for i, group in ipairs(pack.spread(kernels, { "short_name" }, "duration",
-    "count")) do
-    list[i] = { name = group.short_name or "(unnamed kernel)", calls = group.count,
-      total_ns = group.total, mean_ns = group.mean, median_ns = group.median }
+  local sums = { "count", "duration" }
+  for i, group in ipairs(kernels:group { by = { "short_name" }, total = sums }) do
+    local calls, time = group.count.total, group.duration.total
+    list[i] = { name = group.short_name or "(unnamed kernel)", calls = calls, total_ns = time,
+      mean_ns = time / calls }
     found[group.short_name or false] = list[i]
   end
-  for _, group in ipairs(pack.spread(kernels, { "short_name", "world" }, "duration",
-    "count")) do
-    local made = found[group.short_name or false]
-    if not made.slowest_ns or group.mean > made.slowest_ns then
-      made.slowest_rank, made.slowest_ns = group.world, group.mean
+  for _, group in ipairs(kernels:group { by = { "short_name", "world" }, total = sums }) do
+    local made, mean = found[group.short_name or false], group.duration.total / group.count.total
+    if not made.slowest_ns or mean > made.slowest_ns then
+      made.slowest_rank, made.slowest_ns = group.world, mean
     end
-    made.fastest_ns = math.min(made.fastest_ns or math.huge, group.mean)
+    made.fastest_ns = math.min(made.fastest_ns or math.huge, mean)
   end
   return json.list(lists.first(lists.sort(list, "-total_ns", "name"), ranks.KERNELS))
 end
@@ -286,16 +284,17 @@ local function phases_of(windows)
 end
 
 
--- The record as it would be of what counts alone, as far as the verdict asks. met: of that.
-local function of_counted(record, made, met)
+-- The record as it would be of what counts alone, as far as the verdict asks. all: collectives
+-- of that.
+local function of_counted(record, made, all)
   local cold = made.steps:where { { "uncounted", "~=", false } }
   local list = lists.map(record.ranks, function(rank)
     return { rank = rank.rank, leader = rank.leader }
   end)
-  collectives.add_to_ranks(list, met)
+  collectives.add_to_ranks(list, all)
   local spent = cold:group { sum = { "gpu_time" } }[1]
-  return setmetatable({ ranks = list, totals = collectives.totals(met),
-    places = collectives.places(met), uncounted = phases_of(made.windows),
+  return setmetatable({ ranks = list, totals = collectives.totals(all),
+    places = collectives.places(all), uncounted = phases_of(made.windows),
     gpu_time_ns = record.gpu_time_ns - (spent and spent.gpu_time.total or 0) },
     { __index = record })
 end
@@ -304,14 +303,14 @@ end
 -- Add the verdict and, by phase, which rank is late; of steps that count. absent: ranks that are
 -- not there, in words.
 local function judge(record, made, absent)
-  local met, seen = made.met, record
-  if met and made.steps and made.windows then
-    met = matching.counted(met)
-    seen = of_counted(record, made, met)
+  local all, seen = made.collectives, record
+  if all and made.steps and made.windows then
+    all = errors.check(all:where { uncounted = false })
+    seen = of_counted(record, made, all)
   end
-  record.verdict = verdict.of(seen, met, absent)
-  if met and made.steps and #record.ranks > 1 then
-    record.late = verdict.phases(made, met.last, record.ranks, { source = record.source,
+  record.verdict = verdict.of(seen, all, absent)
+  if all and made.steps and #record.ranks > 1 then
+    record.late = verdict.phases(made, all, record.ranks, { source = record.source,
       lacks = record.doubt ~= nil or #absent > 0 })
   end
 end
@@ -354,16 +353,16 @@ function ranks.examine(parts, given)
   gpu_time(record, made.kernels)
   add_experts(record, made.kernels, given.mark_experts)
   record.kernels = kernel_records(made.kernels)
-  local met = made.met
-  if met then
-    collectives.add_to_ranks(record.ranks, met)
+  local all = made.collectives
+  if all then
+    collectives.add_to_ranks(record.ranks, all)
     local link = link_between(record.ranks, given.link)
-    record.totals = collectives.totals(met)
-    record.totals.beyond_ns = members.transfers_beyond(met, link)
-    record.collectives = collectives.kernels(met, link)
+    record.totals = collectives.totals(all)
+    record.totals.beyond_ns = members.transfers_beyond(all, link)
+    record.collectives = collectives.kernels(all, link)
     note_beyond(record, absent, link)
-    record.places = collectives.places(met)
-    record.layers = collectives.layers(met)
+    record.places = collectives.places(all)
+    record.layers = collectives.layers(all)
   end
   if made.told_by then
     record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)

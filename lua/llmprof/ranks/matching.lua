@@ -1,5 +1,5 @@
--- Collectives of all ranks on one clock, each with those of other ranks that are the same, and
--- what is kept of them. Files begin on the clock that their UTC says; which ranks belong together,
+-- Collectives of all ranks on one clock, each with those of other ranks that are the same. Files
+-- begin on the clock that their UTC says; which ranks belong together,
 -- and by how much their clocks differ, is told by collectives that end together.
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.ranks.collectives"
@@ -15,97 +15,20 @@ local lists = require "llmprof.tables.lists"
 local matching = {}
 
 
--- ---- what is kept ----
-
--- What met: sums, and the rows of those who came last, small beside the collectives; the order
--- of their rows is the same whatever the order of the files.
-local ORDER = {
-  -- by rank, kernel and place: count, start (the first), duration, hidden, waiting (of those
-  -- that met others), members (the most), met (1: of those), uncounted (absent in what counts)
-  sums = { "world", "start", "key", "short_name", "phase", "layer", "met", "uncounted" },
-  -- who came last, one for each collective
-  last = { "world", "start", "key", "ordinal" },
-  -- by rank and step, of those that met others: waiting, transfer
-  steps = { "world", "number" },
-}
-
-local SUMS = { { "count", "count" }, { "start", "min", "start" },
-  { "duration", "sum", "duration" }, { "hidden", "sum", "hidden" },
-  { "waiting", "sum", "waiting" }, { "members", "max", "members" } }
-
-local OF_STEPS = { { "waiting", "sum", "waiting" }, { "transfer", "sum", "transfer" } }
-
-local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
-  "number", "message", "members", "start", "transfer", "skew", "late", "caused", "more_work",
-  "more_gap", "more_kernels", "uncounted" }
-
--- What is read of collectives, and of it what not all have.
-local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
-  "number", "message", "start", "duration", "hidden", "instance", "members", "waiting", "transfer",
-  "skew", "late", "caused", "more_work", "more_gap", "more_kernels", "uncounted" }
-local TEXTS = { short_name = true, phase = true }
-
-
--- A view with all that is read; absent what is not there.
-local function with_all(all)
-  local lacking = lists.map(READ, function(name)
-    return not rows.has(all, name)
-      and { name = name, type = TEXTS[name] and "string" or "integer" } or nil
-  end)
-  local view = errors.check(all:select(rows.among(all, READ)))
-  return #lacking > 0 and rows.extend(view, {}, lacking) or view
-end
-
-
-local function sorted(made, name)
-  local order = lists.map(ORDER[name], function(column) return { column } end)
-  return errors.check(pack.join({ made }):sort(order))
-end
-
-
--- { sums, last, steps } of collectives that were matched.
-local function met_of(all)
-  local view = with_all(all)
-  view:compute { name = "met", type = "integer", steps = { 1, { "instance" }, "where" } }
-  local in_steps = view:where { met = 1, { "number", "~=", false } }
-  return {
-    sums = sorted(view:group { by = { "world", "key", "short_name", "phase", "layer", "met",
-      "uncounted" }, columns = SUMS }, "sums"),
-    last = sorted(view:where({ { "late", "~=", false } }):select(LAST), "last"),
-    steps = sorted(in_steps:group { by = { "world", "number" }, columns = OF_STEPS }, "steps"),
-  }
-end
-
-
--- The same of what counts alone; steps are as they were.
-function matching.counted(met)
-  return { sums = errors.check(met.sums:where { uncounted = false }),
-    last = errors.check(met.last:where { uncounted = false }), steps = met.steps }
-end
-
-
 -- ---- frames of all files ----
 
 -- Frames of one name of all parts that have it, one after the other, on clocks of one each (by
--- part), with the columns of the one that has most, without rows of no rank, as steps of a process
--- are that ran no kernel; nil when no part has one. times: their columns that a clock moves.
+-- part); nil when no part has one. times: their columns that a clock moves.
 function matching.joined(parts, name, moved, times)
-  local frames, own, widest = {}, {}, nil
+  local frames, own = {}, {}
   for i, part in ipairs(parts) do
-    local frame = part[name]
-    if frame then
-      frames[#frames + 1], own[#own + 1] = frame, moved[i]
-      widest = widest and #widest:columns() >= #frame:columns() and widest or frame
-    end
+    if part[name] then frames[#frames + 1], own[#own + 1] = part[name], moved[i] end
   end
-  if not widest then return nil end
-  local all = frames[1]
+  if #frames == 0 then return nil end
   if #frames > 1 or own[1].offset ~= 0 or own[1].drift ~= 0 then
-    table.insert(frames, 1, errors.check(widest:where { { "rank", "<", math.mininteger + 1 } }))
-    table.insert(own, 1, {})
-    all = pack.join(frames, own, times)
+    return pack.join(frames, own, times)
   end
-  return errors.check(all:where { { "world", "~=", false } })
+  return errors.check(frames[1]:select(rows.names(frames[1])))
 end
 
 
@@ -245,7 +168,7 @@ end
 -- have; clocks (by part, as UTC says), which are corrected here; left_out (see
 -- uncounted.windows). Adds fits (by part, of llmprof.collectives.clock), groups (by rank:
 -- { leader, fit, share, named }), windows, and, where there are collectives, these as
--- `collectives` with what core/ranks/collectives.h adds, and `met`, what is kept of them.
+-- `collectives` with what core/ranks/collectives.h adds.
 function matching.add(made)
   made.fits, made.groups = {}, {}
   local all = joined_collectives(made)
@@ -260,7 +183,6 @@ function matching.add(made)
   all = joined_collectives(made)
   add_keys(all, made.groups, told)
   made.collectives = match(all, divisions, made.windows)
-  made.met = met_of(made.collectives)
   return made
 end
 

@@ -300,15 +300,15 @@ local function beyond_of(own, most)
 end
 
 
--- How long transfers take beyond what such transfers take, each collective once, ns. met: of
+-- How long transfers take beyond what such transfers take, each collective once, ns. all: of
 -- llmprof.ranks.matching; link: between all GPUs, nil where it is not known.
-function members.transfers_beyond(met, link)
-  local sum = 0
-  for _, group in ipairs(met.last:group { by = { "short_name", "phase", "message" },
+function members.transfers_beyond(all, link)
+  local sum, last = 0, collectives.last(all)
+  for _, group in ipairs(last:group { by = { "short_name", "phase", "message" },
     sum = { "transfer", "members" }, percentiles = { 10 } }) do
     local most = most_by_size(group, link)
     if group.transfer.max > math.min(FAR * group.transfer.p10, most or math.huge) then
-      sum = sum + beyond_of(met.last:where { short_name = group.short_name or false,
+      sum = sum + beyond_of(last:where { short_name = group.short_name or false,
         phase = group.phase or false, message = group.message or false }, most)
     end
   end

@@ -123,11 +123,9 @@ local function renumber_all(parts, ranks)
           get = function(key) return worlds[i][key.rank] end } })
       end
     end
-    if rows.has(part.collectives, "step") then
-      local first = before
-      rows.extend(part.collectives, { "step" }, { { name = "number", type = "integer",
-        get = function(key) return key.step and key.step + first end } })
-    end
+    local first = before
+    rows.extend(part.collectives, { "step" }, { { name = "number", type = "integer",
+      get = function(key) return key.step and key.step + first end } })
     before = before + (part.steps and #part.steps or 0)
   end
 end

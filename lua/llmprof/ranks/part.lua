@@ -19,14 +19,15 @@ part.frames = { "steps", "collectives", "kernels", "busy" }
 
 -- Their columns.
 local columns = { steps = steps.kept, collectives = collectives.kept,
-  kernels = { "rank", "phase", "name", "short_name", "duration", "count" },
+  kernels = { "rank", "name", "short_name", "duration", "count" },
   busy = { "rank", "start", "end" } }
 
--- Rows that are counted together, below which counting them makes little less of them.
-local FEW = 4
+local TEXTS = { phase = true, name = true, short_name = true, said = true }
+
+local function type_of(name) return TEXTS[name] and "string" or "integer" end
 
 -- First line of a part's file.
-local MAGIC = "llmprof part 2\n"
+local MAGIC = "llmprof part 3\n"
 
 
 -- ---- steps ----
@@ -167,22 +168,22 @@ local function labelled_kernels(trace, list, known, given)
 end
 
 
--- How often each kernel took how many ns, by rank and phase; and whether that is of a few rows
--- each.
-local function counted_kernels(kernels, known)
-  local by = { "rank", "name", "short_name", "duration" }
-  if known then table.insert(by, 2, "phase") end
-  local ranked = kernels:where { { "rank", "~=", false } }
-  local counted = errors.check(ranked:group { by = by, columns = { { "count", "count" } } })
-  return counted, FEW * #counted > #ranked
+-- How often each kernel ran on each rank, and how many ns in all.
+local function counted_kernels(kernels)
+  return errors.check(kernels:where({ { "rank", "~=", false } }):group {
+    by = { "rank", "name", "short_name" },
+    columns = { { "duration", "sum", "duration" }, { "count", "count" } } })
 end
 
 
--- The columns of these names that a frame has. borrowed: in the memory of the trace, else in its
--- own.
-local function kept(frame, names, borrowed)
-  local view = errors.check(frame:select(rows.among(frame, names)))
-  return borrowed and view or pack.join { view }
+-- The columns of these names, in memory of their own; those that the frame lacks hold nothing.
+local function kept(frame, names)
+  for _, name in ipairs(names) do
+    if not rows.has(frame, name) then
+      rows.extend(frame, {}, { { name = name, type = type_of(name) } })
+    end
+  end
+  return pack.join { errors.check(frame:select(names)) }
 end
 
 
@@ -261,9 +262,8 @@ end
 -- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
 -- (a function of the trace, a member and whether it is the only one: list of { start, stop,
 -- phase }, with `left_out`, how many of start-up are not among them; nil: nothing is
--- inferred). stays: the trace is there as long as the part, which then has no memory of its own
--- for kernels of which it would be about as much.
-function part.of(trace, file, given, stays)
+-- inferred).
+function part.of(trace, file, given)
   local list, known = part.steps(trace, given)
   local kernels = labelled_kernels(trace, list, known, given)
   if known then
@@ -282,12 +282,11 @@ function part.of(trace, file, given, stays)
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
     unserved = unserved(trace) }
   about.communicators = communicators_of(trace, found)
-  local counted, many = counted_kernels(kernels, known)
-  local borrowed = stays and many
   local made = { about = about, steps = known and kept(known.frame, columns.steps),
     collectives = kept(found, columns.collectives),
-    kernels = kept(counted, columns.kernels, borrowed), busy = busy }
-  if not borrowed then kernels:close() end
+    kernels = kept(counted_kernels(kernels), columns.kernels),
+    busy = busy and kept(busy, columns.busy) }
+  kernels:close()
   return made
 end
 
@@ -307,25 +306,16 @@ end
 
 -- ---- bytes that may be a stranger's ----
 
--- Columns that a frame has where its trace had steps, sends and receives, or steps that are
--- ranges; older files lack the last ones.
-local OPTIONAL = { phase = true, step = true, turn = true, place = true, said = true,
-  follows = true, cpu = true, cpu_after = true }
-
 -- Further off no time of a capture is: ns, some 36 years.
 local FAR = 1 << 60
-
-local TEXTS = { phase = true, name = true, short_name = true, said = true }
 
 
 -- What a frame lacks of the columns that are wanted, or nil.
 local function check_columns(frame, names)
-  local there = {}
-  for _, column in ipairs(frame:columns()) do there[column.name] = column.type end
-  for _, name in ipairs(names) do
-    local wanted = TEXTS[name] and "string" or "integer"
-    if there[name] ~= wanted and (there[name] or not OPTIONAL[name]) then
-      return ("no column '%s' of type %s"):format(name, wanted)
+  local there = frame:columns()
+  for i, name in ipairs(names) do
+    if not there[i] or there[i].name ~= name or there[i].type ~= type_of(name) then
+      return ("no column '%s' of type %s"):format(name, type_of(name))
     end
   end
   return nil
@@ -358,7 +348,7 @@ end
 local function check_ranks(frame, about)
   local known = lists.set(lists.map(about.ranks, "rank"))
   for _, row in ipairs(frame:group { by = { "rank" } }) do
-    if row.rank and not known[row.rank] then return ("no rank %d"):format(row.rank) end
+    if not known[row.rank or false] then return ("no rank %s"):format(row.rank) end
   end
   return nil
 end

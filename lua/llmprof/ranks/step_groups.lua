@@ -174,47 +174,18 @@ end
 
 -- ---- waiting and transfer of each step ----
 
-local function step_key(world, start) return ("%d/%d"):format(world, start) end
-
-
-local function add_start(all, steps)
-  return spans.look_up(all, "number", steps, "start", "step_start")
-end
-
-
--- Columns that only steps have which are ranges; absent of others.
-local function add_lacking(steps)
-  for _, name in ipairs { "cpu", "cpu_after" } do
-    if not rows.has(steps, name) then
-      rows.extend(steps, {}, { { name = name, type = "integer", unit = "ns" } })
-    end
-  end
-end
-
-
--- Add `waiting` and `transfer` (ns) to steps: the sums of its matched collectives;
--- absent where it has none. made: of llmprof.ranks.merged.
+-- Add `waiting` and `transfer` (ns) to steps: the sums of its matched collectives; absent where it
+-- has none. Collectives get when their step began. made: of llmprof.ranks.merged.
 function step_groups.add_waiting(made)
-  add_lacking(made.steps)
-  local all, sums = made.met and made.met.steps, {}
-  if all then
-    add_start(all, made.steps)
-    local found = made.collectives
-    if found and rows.has(found, "number") then add_start(found, made.steps) end
-    local matched = all:where { { "step_start", "~=", false } }
-    for _, group in ipairs(matched:group { by = { "world", "step_start" },
-      sum = { "waiting", "transfer" } }) do
-      sums[step_key(group.world, group.step_start)] = group
+  local all = made.collectives
+  for _, name in ipairs { "waiting", "transfer" } do
+    if all then
+      spans.total(made.steps, all, "number", name, name)
+    else
+      rows.extend(made.steps, {}, { { name = name, type = "integer", unit = "ns" } })
     end
   end
-  local function sum_of(key, name)
-    local group = key.world and sums[step_key(key.world, key.start)]
-    return group and group[name].total
-  end
-  rows.extend(made.steps, { "world", "start" }, lists.map({ "waiting", "transfer" }, function(name)
-    return { name = name, type = "integer", unit = "ns",
-      get = function(key) return sum_of(key, name) end }
-  end))
+  if all then spans.look_up(all, "number", made.steps, "start", "step_start") end
 end
 
 

@@ -4,7 +4,6 @@
 -- to the step whose range encloses its launch. An engine's label covers only part of what a pass
 -- launches: there it is the last step that began on that rank before the launch. docs/ranks.md
 -- has the definitions.
-local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
@@ -24,17 +23,18 @@ local COMPUTE, COMMUNICATION, MOVE = 0, 1, 2
 local label_fields = { "phase", "context", "context_tokens", "generation", "generation_tokens" }
 
 
--- Ranges with these tags as a frame of their own, with rank, phase and what the label
--- says. labels: tag -> { phase, context, ... }.
+-- Ranges with these tags of processes that ran kernels, as a frame of their own, with rank, phase
+-- and what the label says. labels: tag -> { phase, context, ... }.
 function steps.of_labels(trace, list, labels, label_threads)
   local view = errors.check(trace:frame "ranges"):where { tag = keys.sorted(labels) }
   local made = pack.join { view:select { "tag", "start", "end", "pid",
     "tid" } }
   label_threads(list, made, trace)
-  return rows.extend(made, { "tag" }, lists.map(label_fields, function(field)
+  rows.extend(made, { "tag" }, lists.map(label_fields, function(field)
     return { name = field, type = field == "phase" and "string" or "integer",
       get = function(key) return labels[key.tag][field] end }
   end))
+  return pack.join { made:where { { "rank", "~=", false } } }
 end
 
 
@@ -95,13 +95,15 @@ end
 -- Add what the CPU did while the GPU waited for each step: idle_sync, idle_launch, ...,
 -- each with those before it.
 local function cover_idle(made, api, list)
-  local calls, words, names = {}, {}, {}
-  for i, class in ipairs(CLASSES) do words[i], names[i] = { class }, "idle_" .. class end
-  for _, member in ipairs(list) do
-    calls[member.rank + 1] = classes.of(api:where { rank = member.rank }, "class", words)
+  local wanted = {}
+  for i, class in ipairs(CLASSES) do
+    wanted[i] = class
+    local sets = {}
+    for _, member in ipairs(list) do
+      sets[member.rank + 1] = api:where({ rank = member.rank, class = wanted }):union()
+    end
+    spans.cover(made, { start = "free", ["end"] = "first", key = "rank" }, sets, "idle_" .. class)
   end
-  for i = 1, #list do calls[i] = calls[i] or false end
-  classes.cover(made, { start = "free", ["end"] = "first", key = "rank" }, calls, names)
 end
 
 

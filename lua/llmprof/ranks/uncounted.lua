@@ -126,7 +126,7 @@ end
 function uncounted.mark(of, time, windows, names)
   names = names or rows.names(of)
   names[#names + 1] = "uncounted"
-  if windows and rows.has(of, "phase") then
+  if windows then
     local made, keys = frame_of(windows)
     rows.extend(of, { "phase" }, { { name = "phase_key", type = "integer",
       get = function(row) return keys[row.phase or false] end } })

@@ -114,7 +114,7 @@ end
 -- Of that place, the collective that the rank held up most, from a step on: { place
 -- (nil without steps), caused_ns, more_work_ns, more_gap_ns, more_kernels }; of one that
 -- is spread over a phase, all of them.
-local function worst_collective(met, place, from_step)
+local function worst_collective(all, place, from_step)
   local conditions = { world = place.rank }
   if place.phase then
     conditions.phase = place.phase
@@ -123,7 +123,7 @@ local function worst_collective(met, place, from_step)
   end
   local by = place.phase and not place.spread and { "place" } or {}
   local worst
-  for _, group in ipairs(met.last:where(conditions):group { by = by,
+  for _, group in ipairs(collectives.last(all):where(conditions):group { by = by,
     sum = { "caused", "more_work", "more_gap", "more_kernels" } }) do
     if not worst or group.caused.total > worst.caused_ns then
       worst = { place = group.place, caused_ns = group.caused.total, count = group.count,
@@ -135,16 +135,16 @@ local function worst_collective(met, place, from_step)
 end
 
 
-local function waiting_for(record, met, worst)
+local function waiting_for(record, all, worst)
   local place = worst_place(record.places, worst.rank)
   local made = { kind = "waiting", rank = worst.rank, waiting_ns = worst.caused_ns,
     share = worst.caused_ns / record.totals.waiting_ns }
   if not place then return made end
   made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
   made.spread = place.spread
-  made.from_step = place.phase and not place.spread and collectives.first_turn(met, place)
+  made.from_step = place.phase and not place.spread and collectives.first_turn(all, place)
     or nil
-  local worst_one = worst_collective(met, place, made.from_step)
+  local worst_one = worst_collective(all, place, made.from_step)
   if worst_one then
     made.first = worst_one.place == 0 and not place.layer or nil
     made.instead = instead_of(worst_one)
@@ -191,7 +191,7 @@ end
 
 
 -- What it is, without words. share: collectives of all kernel time.
-local function judge(record, met, share)
+local function judge(record, all, share)
   local totals, worst = record.totals, verdict.worst(record.ranks)
   if share < LITTLE then return { kind = "balanced" } end
   if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
@@ -200,7 +200,7 @@ local function judge(record, met, share)
     or group.waiting_ns < ONE_RANK * totals.waiting_ns then
     return { kind = "waiting", waiting_ns = totals.waiting_ns }
   end
-  local made = waiting_for(record, met, worst)
+  local made = waiting_for(record, all, worst)
   if group.waiting_ns < totals.waiting_ns then
     made.group, made.group_share = group.ranks, worst.caused_ns / group.waiting_ns
   end
@@ -210,15 +210,15 @@ end
 
 -- The verdict over a record that has ranks, totals and places, and, as far as there are such,
 -- uncounted (phases of which something does not count, in words) and doubt (why transfers are
--- none); met: what its collectives met (of llmprof.ranks.matching, nil without any). {
+-- none); all: its collectives (of llmprof.ranks.matching, nil without any). {
 -- kind ("waiting", "transfer", "balanced" or "unknown"), text, rank, phase, layer, first (the
 -- first collective of a step), spread (over the phase: no place stands out), from_step,
 -- instead, share (of the waiting), waiting_ns, gpu_share }; nil where there is nothing to say.
 -- missing: ranks or files that are not there, in words, which may be those that the others
 -- waited for.
-function verdict.of(record, met, missing)
+function verdict.of(record, all, missing)
   local totals = record.totals
-  if not met then
+  if not all then
     return #record.ranks > 1 and unknown "there are no collectives in the capture" or nil
   elseif #record.ranks < 2 then
     return unknown "one rank alone was captured"
@@ -227,7 +227,7 @@ function verdict.of(record, met, missing)
       text.count(totals.unmatched), text.count(totals.count)))
   end
   local share = record.gpu_time_ns > 0 and totals.collective_ns / record.gpu_time_ns or 0
-  local made = judge(record, met, share)
+  local made = judge(record, all, share)
   if made.kind == "transfer" and #missing > 0 then
     return unknown(("%s is missing: what the others waited for it looks like transfer")
       :format(table.concat(missing, ", ")))
@@ -357,14 +357,14 @@ end
 -- ranks (of its group: { rank, steps, start_ns, cpu_ns, between_ns, work_ns, waiting_ns }, of a
 -- step), gain_ns (of a step, at most), next_rank (the next slowest; both nil where the CPU time
 -- is not known, or ranks are missing) }. made: of llmprof.ranks.merged, with what per_step adds;
--- last: what came last, of llmprof.ranks.matching, that counts; ranks: with leader; given:
+-- all: collectives that count; ranks: with leader; given:
 -- source (what marks the steps), lacks (ranks are missing, or may be).
-function verdict.phases(made, last, ranks, given)
+function verdict.phases(made, all, ranks, given)
   local caused, leader_of = {}, {}
   for _, rank in ipairs(ranks) do leader_of[rank.rank] = rank.leader end
   local entries = {}
-  for _, group in ipairs(last:group { by = { "phase", "world", "number" },
-    sum = { "caused", "late" } }) do
+  for _, group in ipairs(collectives.last(all):group {
+    by = { "phase", "world", "number" }, total = { "caused", "late" } }) do
     local own, phase = group.caused.total, group.phase or false
     caused[phase] = caused[phase] or {}
     local entry = lists.entry(caused[phase], entries, tuple(phase, group.world),

@@ -79,7 +79,7 @@ TEST(cover) {
   llmprof_frame_free(spans);
 }
 
-TEST(look_up_and_least) {
+TEST(look_up_and_gather) {
   llmprof_error err;
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
@@ -87,7 +87,8 @@ TEST(look_up_and_least) {
   assert_true(llmprof_spans_look_up(rows, span, spans, 1, "end", &err));
   TEST_CELLS(rows, "end", 18, 18, INT64_MIN, 25, 40, INT64_MIN, 100, INT64_MIN,
              INT64_MIN);
-  assert_true(llmprof_spans_least(spans, rows, span, 0, "least", &err));
+  assert_true(llmprof_spans_gather(spans, rows, span, 0, LLMPROF_SPAN_LEAST,
+                                   "least", &err));
   TEST_CELLS(spans, "least", 39, 10, 24, 50, INT64_MIN, INT64_MIN);
   llmprof_frame_free(rows);
   llmprof_frame_free(spans);
@@ -166,11 +167,12 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   const llmprof_intervals *sets[] = {&one};
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   bool ok = (spans && rows) || llmprof_fail_nomem(err);
-  ok = ok && llmprof_spans_until(spans, 0, 2, "until", err) &&
-       llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", err) &&
-       llmprof_spans_cover(spans, &keyed, sets, 1, "covered", err) &&
-       llmprof_spans_look_up(rows, 2, spans, 1, "end", err) &&
-       llmprof_spans_least(spans, rows, 2, 0, "least", err);
+  ok =
+      ok && llmprof_spans_until(spans, 0, 2, "until", err) &&
+      llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", err) &&
+      llmprof_spans_cover(spans, &keyed, sets, 1, "covered", err) &&
+      llmprof_spans_look_up(rows, 2, spans, 1, "end", err) &&
+      llmprof_spans_gather(spans, rows, 2, 0, LLMPROF_SPAN_LEAST, "least", err);
   llmprof_frame_free(rows);
   llmprof_frame_free(spans);
   return ok;

@@ -30,16 +30,6 @@ describe("llmprof.classes", function()
     assert.same({ 3, 10 }, { made:within(0, 100, busy) })
   end)
 
-  it("adds to spans what they are in, each class with those before it", function()
-    local spans = frame.new(4, { { name = "from", type = "integer", values = { 0, 0, 30, false } },
-      { name = "to", type = "integer", values = { 8, 100, 100, 100 } },
-      { name = "rank", type = "integer", values = { 0, 0, 1, 0 } } })
-    classes.cover(spans, { start = "from", ["end"] = "to", key = "rank" }, { made, false },
-      { "launching", "any" })
-    assert.same({ 3, 15, 0, false }, spans:values "launching")
-    assert.same({ 8, 30, 0, false }, spans:values "any")
-  end)
-
   it("adds to rows how long neither others of their group nor calls lasted before", function()
     local ops = frame.new(5, {
       { name = "start", type = "integer", values = { 25, 45, 70, 70, 90 } },
@@ -62,8 +52,6 @@ describe("llmprof.classes", function()
     assert.matches("a column of strings", message(classes.of, calls, "start", { {} }))
     assert.matches("from 1 to 8 classes", message(classes.of, calls, "name", {}))
     assert.matches("no column 'text'", message(classes.of, calls, "text", { {} }))
-    assert.matches("as many classes as names", message(classes.cover, calls,
-      { start = "start", ["end"] = "end" }, { made }, { "one" }))
     calls:close()
     assert.is_false(pcall(made.within, made, 0, 1))
     made:close()

@@ -47,21 +47,8 @@ describe("llmprof.pack", function()
       { ok, failure.message, failure.code })
   end)
 
-  it("sums up weighted values", function()
-    local counted = frame.new(3, { { name = "key", type = "string", values = { "a", "b", "a" } },
-      { name = "value", type = "integer", values = { 10, 1, 20 } },
-      { name = "times", type = "integer", values = { 1, 5, 3 } } })
-    local list = assert(pack.spread(counted, { "key" }, "value", "times", { 50 }))
-    assert.same({ "a", 4, 70, 17.5, 20.0 }, { list[1].key, list[1].count, list[1].total,
-      list[1].mean, list[1].p50 })
-    assert.same({ "b", 5, 5 }, { list[2].key, list[2].count, list[2].total })
-  end)
-
   it("raises on misuse", function()
-    local one = made({ "a" }, { 1 })
     assert.matches("a frame or more", message(pack.join, {}))
     assert.matches("llmprof.frame expected", message(pack.join, { 7 }))
-    assert.matches("between 0 and 100", message(pack.spread, one, {}, "time", "time", { 101 }))
-    assert.matches("no column 'x'", message(pack.spread, one, {}, "x", "time"))
   end)
 end)

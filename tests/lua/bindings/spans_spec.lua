@@ -43,7 +43,7 @@ describe("llmprof.spans", function()
     assert.same({ 20, 30, 0 }, steps:values "covered")
   end)
 
-  it("looks values up, and finds the least", function()
+  it("looks values up, and finds the least and the sum", function()
     local named = frame.new(2, { { name = "phase", type = "string", values = { "a", "b" } } })
     local rows = integers { span = { 1, 0, false, 9, 1 }, value = { 7, 5, 3, 2, 6 } }
     assert(spans.look_up(rows, "span", named, "phase", "phase"))
@@ -53,6 +53,8 @@ describe("llmprof.spans", function()
     assert.same({ 2 }, { #rows:where { phase = "b" } })
     assert(spans.least(steps, rows, "span", "value", "least"))
     assert.same({ 5, 6, false }, steps:values "least")
+    assert(spans.total(steps, rows, "span", "value", "total"))
+    assert.same({ 5, 13, false }, steps:values "total")
   end)
 
   it("measures steps", function()

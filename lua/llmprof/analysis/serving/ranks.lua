@@ -225,7 +225,7 @@ end
 -- The frames of one trace: steps and collectives, with all that is known of each; nil
 -- where it has none. found: of analysis.stages.find.
 function rank_view.frames(trace, file, found)
-  local own = part.of(trace, file, knowledge_of(found), true)
+  local own = part.of(trace, file, knowledge_of(found))
   if own.steps then number_steps(own.steps) end
   local _, made = ranks.examine({ own }, {})
   if own.steps and made.collectives then made.collectives = restep(made.collectives, own.steps) end

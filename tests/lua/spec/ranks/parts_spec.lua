@@ -35,7 +35,7 @@ describe("a part", function()
 
   it("has the columns and ranks that it tells of", function()
     assert.equal("steps: no rank 0", said(function(head) head.about.ranks[1].rank = 3 end))
-    assert.equal("collectives: no column 'name' of type string", said(function(head)
+    assert.equal("collectives: no column 'step' of type integer", said(function(head)
       local sizes = head.sizes
       sizes[1], sizes[2], sizes[3] = 0, sizes[1], sizes[2]
     end))

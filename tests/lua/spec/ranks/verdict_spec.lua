@@ -34,7 +34,7 @@ local function judge(caused, others)
   for _, rank in ipairs(ranks) do all = all + rank.waiting_ns end
   return verdict.of({ places = places, gpu_time_ns = 2 * all, ranks = ranks,
     totals = { waiting_ns = all, collective_ns = all, matched = #caused, count = #caused,
-      unmatched = 0 } }, { last = collectives(caused) }, {})
+      unmatched = 0 } }, collectives(caused), {})
 end
 
 
