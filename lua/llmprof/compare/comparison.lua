@@ -364,10 +364,14 @@ local function poor(results)
 end
 
 
--- CUDA graphs that were traced as one row each hide their kernels; and captures that lost
--- something are compared for what they are.
-local function notes_of(before, after)
+-- CUDA graphs that were traced as one row each hide their kernels; captures that lost something
+-- are compared for what they are; and totals of as many steps as nobody knows are not.
+local function notes_of(stages, before, after)
   local notes = differences.unknown(before, after)
+  for _, stage in ipairs(stages) do
+    local why = metrics.incomparable(stage.name, before, after)
+    if why then notes[#notes + 1] = why .. ": its totals cannot be compared." end
+  end
   for _, side in ipairs { before, after } do
     local wrong = poor(side.results)
     if wrong then
@@ -392,7 +396,7 @@ function comparison.make(before, after)
   check_common(stages, before, after)
   local both, with_kernels = common(stages)
   return { before = before, after = after, differences = differences.list(before, after),
-    notes = notes_of(before, after), times = time_rows(stages, before, after),
+    notes = notes_of(stages, before, after), times = time_rows(stages, before, after),
     work = work_rows(stages, before, after), where = where_rows(stages, before, after),
     lines = line_rows(before, after, both),
     modules = module_rows(before, after, both),

@@ -127,15 +127,15 @@ local function add(list, group, name, before, after)
 end
 
 
--- What a stage worked on, where both sides say: more steps are no slowdown.
+-- What a stage that both have worked on: more steps are no slowdown. Tokens as far as both sides
+-- say.
 local function add_amounts(list, before, after)
   for _, old in ipairs(before.stages) do
-    local new = lists.find(after.stages, "name", old.name) or {}
-    for _, field in ipairs { "tokens", "steps" } do
-      if old[field] and new[field] then
-        add(list, "work", ("%s %s"):format(old.name, field), old[field], new[field])
-      end
+    local new = lists.find(after.stages, "name", old.name)
+    if new and old.tokens and new.tokens then
+      add(list, "work", old.name .. " tokens", old.tokens, new.tokens)
     end
+    if new then add(list, "work", old.name .. " steps", old.steps, new.steps) end
   end
 end
 

@@ -252,6 +252,8 @@ local function add_verdicts(rows, before, after)
       if noise[stage] == nil then noise[stage] = noise_of(stage, before, after) or false end
       local judged = verdict.judge(row.old.samples, row.new.samples,
         { better = "neither", noise = noise[stage] or nil, assumed = before.assumed })
+      local why = metrics.incomparable(stage, before, after)
+      if why then metrics.leave_open(judged, why) end
       tested[#tested + 1], rows_of[judged] = judged, row
     end
   end

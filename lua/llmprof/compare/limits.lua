@@ -117,7 +117,9 @@ end
 -- the verdict does not matter.
 local function outcome_of(limit, judged, strict)
   local why = judged.why
-  if not is_beyond(limit, judged) then
+  if judged.incomparable and limit.kind ~= "value" then
+    return strict and "broken" or verdict.UNKNOWN, why
+  elseif not is_beyond(limit, judged) then
     if limit.kind == "value" or not reaches(limit, judged) then return "kept", why end
     why = "the interval holds the limit"
   elseif limit.kind == "value" or judged.verdict ~= verdict.UNKNOWN then

@@ -280,9 +280,28 @@ local function profilers(before, after)
 end
 
 
+-- Why the totals of a stage say nothing of a change: one side alone tells of how many steps it is.
+-- nil where they do.
+function metrics.incomparable(name, before, after)
+  local old, new = metrics.stage(before, name), metrics.stage(after, name)
+  if not (old and new) or (old.steps == nil) == (new.steps == nil) then return nil end
+  local knows, lacks = before, after
+  if not old.steps then knows, lacks = after, before end
+  return ("%s tells of how many steps %s is (%.6g), %s does not"):format(knows.name, name,
+    old.steps or new.steps, lacks.name)
+end
+
+
+-- Nobody can tell, for this reason.
+function metrics.leave_open(judged, why)
+  judged.verdict, judged.why = verdict.UNKNOWN, why
+  judged.assumed, judged.low, judged.high, judged.p = nil, nil, nil, nil
+end
+
+
 -- What became of a metric (of metrics.parse) from one side to the other: see
--- llmprof.compare.verdict, also for level, which may be nil; and basis ("plain" or "profiled").
--- nil and why where a side lacks it.
+-- llmprof.compare.verdict, also for level, which may be nil; basis ("plain" or "profiled"); and
+-- is it incomparable. nil and why where a side lacks it.
 function metrics.judge(metric, before, after, level)
   local old, new, basis = plain(before, metric), plain(after, metric), "plain"
   if not (old and new) then
@@ -300,6 +319,12 @@ function metrics.judge(metric, before, after, level)
     judged.verdict, judged.assumed = verdict.UNKNOWN, nil
     judged.why = ("profiled by %s and by %s, which slow launches differently"):format(
       tools[1], tools[2])
+  end
+  local why = basis == "profiled" and metric.stage
+    and metrics.incomparable(metric.stage, before, after)
+  if why then
+    judged.incomparable = true
+    metrics.leave_open(judged, why)
   end
   return judged
 end

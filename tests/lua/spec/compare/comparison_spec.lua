@@ -110,6 +110,25 @@ describe("llmprof.compare.comparison", function()
       "of_change"))
   end)
 
+  it("gives no verdict on totals where one side alone tells of how many steps they are", function()
+    local function of(name, ms, steps)
+      return sides.side { name = name, kernels = { sides.kernel { calls = steps or 15 } },
+        stages = { sides.stage { name = "decode", walls = { ms }, fields = { steps = steps },
+          instances = { gpu_busy_ns = ms * 1e6 } } } }
+    end
+    local why = "A tells of how many steps decode is (63), B does not"
+    local made = comparison.make(of("A", 630, 63), of("B", 150))
+    assert.same({ { label = "decode", before = 630, after = 150, verdict = "can't tell",
+      why = why } }, traces.pick(made.times, "label", "before", "after", "verdict", "why", "p"))
+    assert.same({ { verdict = "can't tell", verdict_why = why } },
+      traces.pick(made.kernels, "verdict", "verdict_why", "p"))
+    assert.equal("can't tell", made.work[1].busy_verdict)
+    assert.equal(why .. ": its totals cannot be compared.", made.notes[#made.notes])
+    assert.same({ { group = "work", name = "decode steps", before = "63" } }, made.differences)
+    assert.equal("faster", comparison.make(of("A", 630, 63), of("B", 150, 15)).times[1].verdict)
+    assert.equal("faster", comparison.make(of("A", 630), of("B", 150)).times[1].verdict)
+  end)
+
   it("cannot tell of a latency that one side does not have", function()
     local before, after = sides.decode(1), sides.decode(1)
     after.name = "B"

@@ -49,6 +49,18 @@ describe("llmprof.compare.limits", function()
     assert.same({ "decode.ms>+0.1%: kept", 0 }, { outcomes("decode.ms>+0.1%", before) })
   end)
 
+  it("cannot tell of totals where one side alone tells of how many steps they are", function()
+    local known = sides.decode(100)
+    known.results.stages[1].steps = 63
+    local list = limits.parse "decode.ms>+3%, decode.ms>200ms"
+    local function of(strict)
+      local rows = limits.check(list, known, sides.decode(10), strict)
+      return { rows[1].outcome, rows[2].outcome }
+    end
+    assert.same({ "can't tell", "kept" }, of(false))
+    assert.same({ "broken", "kept" }, of(true))
+  end)
+
   it("takes any change from nothing to be beyond a share", function()
     local none, some = sides.decode(1), sides.decode(1)
     none.results.stages[1].instances[1].kernels = 0
