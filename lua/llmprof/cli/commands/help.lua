@@ -70,107 +70,68 @@ end
 
 local FOUND, PROSE = 8, 80 -- entries of a kind, columns
 
--- Do these texts together hold each of the words, whatever its case?
-local function holds(words, ...)
-  local said = table.concat({ ... }, "\n"):lower()
+-- The cookbook's questions, each with its commands.
+local function questions()
+  local list, page = {}, reference.page "cookbook"
+  for title, at in page:gmatch "\n### %d+%. ([^\n]*)()" do
+    local body, lines = page:sub(at, (page:find("\n#", at, true) or 0) - 1), {}
+    for line in body:gmatch "\n%$ ([^\n]*)" do lines[#lines + 1] = "    " .. line .. "\n" end
+    list[#list + 1] = { title, "", body, lines = table.concat(lines) }
+  end
+  return list
+end
+
+
+local function columns()
+  local list, seen = {}, {}
+  for _, one in ipairs(sections.explained()) do
+    for _, column in ipairs(one.columns) do
+      lists.entry(list, seen, column.title .. column.meaning,
+        { column.title, ("%s (%s)"):format(column.meaning, one.title), column.key })
+    end
+  end
+  return list
+end
+
+
+-- Pages; those that are listed by themselves, as tables or as questions, are left out.
+local function pages()
+  return lists.map(reference.topics(), function(topic)
+    return topic.path and topic.name ~= "cookbook"
+      and { topic.name, topic.title, reference.page(topic.name) } or nil
+  end)
+end
+
+
+-- What is looked through: a heading, and a list of { name, what it is, more text of it }.
+local kinds = {
+  { "questions of llmprof help cookbook (ocr, vllm: any run or trace)", questions },
+  { "commands", function()
+    return lists.map(lists.filtered(commands.names(), commands.summary), function(name)
+      return { name, commands.summary(name), commands.help_of(commands.load(name), {}) }
+    end)
+  end },
+  { "tables of llmprof show", function()
+    return lists.map(sections.all(), function(section) return { section.name, section.title } end)
+  end },
+  { "columns", columns },
+  { "configuration keys", function()
+    local defaults = require "llmprof.recipe.defaults"
+    return lists.map(sorted_keys(defaults), function(key) return { key, defaults[key][1] } end)
+  end },
+  { "topics of llmprof help", pages },
+}
+
+
+-- Has an entry each of the words, whatever its case?
+local function holds(entry, words)
+  local said = table.concat(entry, "\n"):lower()
   for word in words:gmatch "%S+" do
     if not said:find(word, 1, true) then return false end
   end
   return true
 end
 
-
--- The cookbook's questions whose title, text or commands have the words, each with its commands.
-local function questions_with(words)
-  local list, page = {}, reference.page "cookbook"
-  for title, at in page:gmatch "\n### %d+%. ([^\n]*)()" do
-    local body = page:sub(at, (page:find("\n#", at, true) or 0) - 1)
-    if holds(words, title, body) then
-      local lines = {}
-      for line in body:gmatch "\n%$ ([^\n]*)" do lines[#lines + 1] = "    " .. line .. "\n" end
-      list[#list + 1] = { title, lines = table.concat(lines) }
-    end
-  end
-  return list
-end
-
-
--- The text of an option that has the word, or nil.
-local function option_with(word, found)
-  for _, option in ipairs(found.options or {}) do
-    if holds(word, option[1], option.help or "") then
-      return ("--%s: %s"):format(option[1], option.help)
-    end
-  end
-end
-
-
-local function commands_with(word)
-  return lists.map(lists.filtered(commands.names(), commands.summary), function(name)
-    local summary, found = commands.summary(name), commands.load(name)
-    if holds(word, name, summary) then return { name, summary } end
-    local option = option_with(word, found)
-    return option and { name, option } or holds(word, found.details or "") and { name, summary }
-      or nil
-  end)
-end
-
-
--- Pages, each with the heading under which the word stands first, those that have most of it
--- first. Those that are listed by themselves, as tables or as questions, are left out.
-local function topics_with(word)
-  local list = {}
-  for _, topic in ipairs(reference.topics()) do
-    local count, heading, first = 0, topic.title, nil
-    local page = topic.path and topic.name ~= "cookbook" and reference.page(topic.name) or ""
-    for line in page:gmatch "[^\n]+" do
-      heading = line:match "^#+ (.*)" or heading
-      if holds(word, line) then count, first = count + 1, first or heading end
-    end
-    if count > 0 then
-      list[#list + 1] = { topic.name, ("%d line%s, first under \"%s\""):format(count,
-        count == 1 and "" or "s", first), count = count }
-    end
-  end
-  table.sort(list, lists.by("-count", function(entry) return entry[1] end))
-  return list
-end
-
-
-local function columns_with(word)
-  local list, seen = {}, {}
-  for _, one in ipairs(sections.explained()) do
-    for _, column in ipairs(one.columns) do
-      local title, said = column.title, column.meaning
-      if holds(word, title, said, column.key) then
-        lists.entry(list, seen, title .. said, { title, ("%s (%s)"):format(said, one.title) })
-      end
-    end
-  end
-  return list
-end
-
-
-local function keys_with(word)
-  local defaults = require "llmprof.recipe.defaults"
-  return lists.map(sorted_keys(defaults), function(key)
-    return holds(word, key, defaults[key][1]) and { key, defaults[key][1] } or nil
-  end)
-end
-
-
-local function sections_with(word)
-  return lists.map(sections.all(), function(section)
-    return holds(word, section.name, section.title) and { section.name, section.title } or nil
-  end)
-end
-
-
-local kinds = { { "questions of llmprof help cookbook (ocr, vllm: any run or trace)",
-    questions_with },
-  { "commands", commands_with }, { "tables of llmprof show", sections_with },
-  { "columns", columns_with }, { "configuration keys", keys_with },
-  { "topics of llmprof help", topics_with } }
 
 local function entry_lines(entry, width)
   if entry.lines then return ("  %s\n%s"):format(entry[1], entry.lines) end
@@ -184,7 +145,7 @@ end
 local function search(words)
   local pieces = {}
   for _, kind in ipairs(kinds) do
-    local list = kind[2](words:lower())
+    local list = lists.filtered(kind[2](), function(entry) return holds(entry, words:lower()) end)
     local first = lists.first(list, FOUND)
     local _, width = lists.largest(first, function(entry) return text.width(entry[1]) end)
     if #list > 0 then pieces[#pieces + 1] = ("%s:\n"):format(kind[1]) end
