@@ -26,7 +26,22 @@ local function room_for(rows, name)
 end
 
 
+-- A frame of a list of Lua tables. declared: list of { name, type ("string", "integer",
+-- "number"), unit, get (function from a row to its value; the field of the same name without) }.
+function combine.of_list(list, declared)
+  return frame.new(#list, lists.map(declared, function(column)
+    local function get(row) return row[column.name] end
+    return { name = column.name, type = column.type, unit = column.unit,
+      values = lists.map(list, function(row) return (column.get or get)(row) or false end) }
+  end))
+end
+
+
 -- ---- computed in Lua ----
+
+-- Methods of frames that add a column: each gives the frame with it, and its name.
+combine.added = {}
+
 
 -- The type of a column that holds these values (false: absent).
 local function type_of(values, name)
@@ -44,7 +59,11 @@ end
 
 
 -- One more column, of get(row) for every row.
-function combine.computed(rows, name, get, unit)
+function combine.added.with(rows, name, get, unit)
+  if type(name) ~= "string" or type(get) ~= "function" then
+    usage("with: a name and a function are expected",
+      'for example: with("mean", function(r) return r.dur / r.count end, "ns")')
+  end
   local values = {}
   local reader, move = show.row_reader(rows)
   for i = 1, #rows do
@@ -54,13 +73,13 @@ function combine.computed(rows, name, get, unit)
   local declared = { name = name, type = type_of(values, name), unit = unit, values = values }
   local made = frame.new(#rows, { declared })
   return room_for(rows, name):lazy({ { name = name, type = declared.type, unit = unit } },
-    function() return made end)
+    function() return made end), name
 end
 
 
-function combine.share(rows, name)
+function combine.added.share(rows, name)
   local column = columns.check_number(rows, name, "share").name
-  return room_for(rows, "share"):part { column = column, name = "share" }
+  return room_for(rows, "share"):part { column = column, name = "share" }, "share"
 end
 
 
@@ -110,15 +129,21 @@ local function in_order(sums, list)
 end
 
 
--- Rows by the paths in a column ("model.layers.7.mlp"), as in_order has them, with the names of
--- that column and of the one that is summed up.
+-- Rows by the paths in a column ("model.layers.7.mlp"), as in_order has them.
 function combine.tree(rows, by, name)
   local path = columns.check(rows, by)
   if path.type ~= "string" then
     usage(("tree: column '%s' holds numbers, not paths"):format(path.name))
   end
   local column = columns.check_number(rows, name or "duration", "tree")
-  return in_order(sums_of(rows, path.name, column.name)), path.name, column
+  local function sum(title, field)
+    return { name = title, type = column.type, unit = column.unit,
+      get = function(one) return one[field] end }
+  end
+  return combine.of_list(in_order(sums_of(rows, path.name, column.name)), {
+    { name = path.name, type = "string",
+      get = function(one) return one.path ~= "" and one.path end },
+    { name = "count", type = "integer" }, sum(column.name, "total"), sum("self", "own") })
 end
 
 
@@ -133,20 +158,20 @@ local function whole_number(what, value, least)
 end
 
 
--- The cell `offset` rows before, among rows with equal columns `by`; and its name.
-function combine.lag(rows, name, offset, by)
+-- The cell `offset` rows before, among rows with equal columns, those behind it.
+function combine.added.lag(rows, name, offset, ...)
   local column = columns.check(rows, name).name
   offset = whole_number("lag", offset == nil and 1 or offset, -0x7fffffff)
   local made = (offset < 0 and "lead_" or "lag_") .. column
   return room_for(rows, made):lag { column = column, offset = offset,
-    by = columns.resolve(rows, by), name = made }, made
+    by = columns.resolve(rows, { ... }), name = made }, made
 end
 
 
 local rolled = { sum = true, mean = true, median = true, min = true, max = true }
 
--- A statistic of `size` rows up to each; and its name.
-function combine.rolling(rows, name, size, statistic, by)
+-- A statistic of `size` rows up to each, among rows with equal columns.
+function combine.added.rolling(rows, name, size, statistic, ...)
   local column = columns.check_number(rows, name, "rolling").name
   statistic = statistic or "mean"
   if not rolled[statistic] then
@@ -156,7 +181,7 @@ function combine.rolling(rows, name, size, statistic, by)
   local made = ("rolling_%s_%s"):format(statistic, column)
   return room_for(rows, made):rolling { column = column, statistic = statistic,
     size = whole_number("rolling", size == nil and 10 or size, 1),
-    by = columns.resolve(rows, by), name = made }, made
+    by = columns.resolve(rows, { ... }), name = made }, made
 end
 
 
@@ -242,13 +267,17 @@ function combine.gaps(rows, shortest)
 end
 
 
--- How much of the time of one frame another one ran, too: { a, b, both, share_a, share_b }.
+-- How much of the time of one frame another one ran, too: a frame of one row.
 function combine.overlap(a, b)
   local left, whole_a = times_of(a)
   local right, whole_b = times_of(b)
   local both = left:overlap(right)
-  return { a = whole_a, b = whole_b, both = both, share_a = whole_a > 0 and both / whole_a or nil,
-    share_b = whole_b > 0 and both / whole_b or nil }
+  return combine.of_list({ { a = whole_a, b = whole_b, both = both,
+    share_a = whole_a > 0 and both / whole_a, share_b = whole_b > 0 and both / whole_b } }, {
+    { name = "a", type = "integer", unit = "ns" }, { name = "b", type = "integer", unit = "ns" },
+    { name = "both", type = "integer", unit = "ns" },
+    { name = "share_a", type = "number", unit = "share" },
+    { name = "share_b", type = "number", unit = "share" } })
 end
 
 
@@ -308,11 +337,6 @@ local function difference(entry)
 end
 
 
-local function pick(entries, get)
-  return lists.map(entries, function(entry) return get(entry) or false end)
-end
-
-
 -- A frame (of C): the common text columns, before, after, difference, and
 -- change (of before; absent for what is new). What is on one side only has no
 -- value on the other. Largest differences first.
@@ -325,22 +349,18 @@ function combine.diff(before, after, wanted)
   local order = { function(entry) return -math.abs(difference(entry) or 0) end }
   for i = 1, #keys do order[i + 1] = function(entry) return tostring(entry.parts[i]) end end
   table.sort(entries, lists.by(table.unpack(order)))
-  local list = {}
+  local declared = {}
   for i, key in ipairs(keys) do
-    list[i] = { name = key, type = "string",
-      values = pick(entries, function(entry) return entry.parts[i] end) }
+    declared[i] = { name = key, type = "string", get = function(entry) return entry.parts[i] end }
   end
-  local function add(name, unit, type, get)
-    list[#list + 1] = { name = name, unit = unit, type = type, values = pick(entries, get) }
-  end
-  add("before", value.unit, value.type, function(entry) return entry.before end)
-  add("after", value.unit, value.type, function(entry) return entry.after end)
-  add("difference", value.unit, value.type, difference)
-  add("change", "share", "number", function(entry)
-    local from, by = entry.before, difference(entry)
-    return by and from and from ~= 0 and by / from or nil
-  end)
-  return frame.new(#entries, list)
+  return combine.of_list(entries, lists.add(declared, {
+    { name = "before", unit = value.unit, type = value.type },
+    { name = "after", unit = value.unit, type = value.type },
+    { name = "difference", unit = value.unit, type = value.type, get = difference },
+    { name = "change", unit = "share", type = "number", get = function(entry)
+      local from, by = entry.before, difference(entry)
+      return by and from and from ~= 0 and by / from
+    end } }))
 end
 
 

@@ -10,7 +10,6 @@ local combine = require "llmprof.query.combine"
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
 local lists = require "llmprof.tables.lists"
 local show = require "llmprof.query.show"
@@ -52,15 +51,9 @@ function query.wrap(rows, shown)
 end
 
 
--- A query over a list of Lua tables. declared: list of { name, type ("string",
--- "integer", "number"), unit, get (function from a row to its value; the field
--- of the same name without) }; shown as for wrap.
+-- A query over a list of Lua tables; declared: of combine.of_list, shown as for wrap.
 function query.from_rows(rows, declared, shown)
-  return query.wrap(frame.new(#rows, lists.map(declared, function(column)
-    local function get(row) return row[column.name] end
-    return { name = column.name, type = column.type, unit = column.unit,
-      values = lists.map(rows, function(row) return (column.get or get)(row) or false end) }
-  end)), shown)
+  return query.wrap(combine.of_list(rows, declared), shown)
 end
 
 
@@ -231,44 +224,15 @@ local function also_shown(self, names)
 end
 
 
--- One more column, computed for every row.
-function methods:with(name, get, unit)
-  if type(name) ~= "string" or type(get) ~= "function" then
-    usage("with: a name and a function are expected",
-      'for example: with("mean", function(r) return r.dur / r.count end, "ns")')
+for name, add in pairs(combine.added) do
+  methods[name] = function(self, ...)
+    local rows, made = add(rows_of(self), ...)
+    return query.wrap(rows, also_shown(self, { made }))
   end
-  return query.wrap(combine.computed(rows_of(self), name, get, unit), also_shown(self, { name }))
 end
 
 
-function methods:share(name)
-  return query.wrap(combine.share(rows_of(self), name), also_shown(self, { "share" }))
-end
-
-
-function methods:tree(by, name)
-  local list, path, column = combine.tree(rows_of(self), by, name)
-  return query.from_rows(list, {
-    { name = path, type = "string",
-      get = function(one) return one.path ~= "" and one.path or nil end },
-    { name = "count", type = "integer" },
-    { name = column.name, type = column.type, unit = column.unit,
-      get = function(one) return one.total end },
-    { name = "self", type = column.type, unit = column.unit,
-      get = function(one) return one.own end } })
-end
-
-
-function methods:lag(name, offset, ...)
-  local rows, made = combine.lag(rows_of(self), name, offset, { ... })
-  return query.wrap(rows, also_shown(self, { made }))
-end
-
-
-function methods:rolling(name, size, statistic, ...)
-  local rows, made = combine.rolling(rows_of(self), name, size, statistic, { ... })
-  return query.wrap(rows, also_shown(self, { made }))
-end
+function methods:tree(by, name) return query.wrap(combine.tree(rows_of(self), by, name)) end
 
 
 function methods:join(other, ...)
@@ -291,11 +255,7 @@ function query.overlap(a, b)
       'for example: overlap(kernels:where { category = "communication" }, '
         .. 'kernels:where { category = "gemm" })')
   end
-  return query.from_rows({ combine.overlap(rows_of(a), rows_of(b)) }, {
-    { name = "a", type = "integer", unit = "ns" }, { name = "b", type = "integer", unit = "ns" },
-    { name = "both", type = "integer", unit = "ns" },
-    { name = "share_a", type = "number", unit = "share" },
-    { name = "share_b", type = "number", unit = "share" } })
+  return query.wrap(combine.overlap(rows_of(a), rows_of(b)))
 end
 
 
