@@ -10,45 +10,101 @@ local sorted_keys = require("llmprof.tables.keys").sorted
 
 local annotations = {}
 
-local RESULTS = "llmprof.results."
-
-
--- ---- schemas ----
-
-local function load(name)
-  return assert(json.decode(resources.get(("docs/%s.schema.json"):format(name))))
-end
-
-
--- The schema of results, and by name its definitions; a schema that it refers to is a class like
--- its own.
-local function load_schema()
-  local schema = load "results"
-  local definitions = schema["$defs"]
-  for _, rule in pairs(schema.properties) do
-    local other = (rule["$ref"] or ""):match "^(%l+)%.schema%.json$"
-    if other then
-      definitions[other] = load(other)
-      for name, definition in pairs(definitions[other]["$defs"]) do
-        assert(not definitions[name], name)
-        definitions[name] = definition
-      end
-    end
-  end
-  return schema, definitions
-end
-
-
-local schema, definitions -- while text() runs
-
-
-local function definition_name(reference)
-  return reference:match "^(%l+)%.schema%.json$" or reference:match "[^/]+$"
-end
+local PREFIX = "llmprof."
 
 
 local function quoted_choices(choices)
   return table.concat(lists.map(choices, function(choice) return ("%q"):format(choice) end), "|")
+end
+
+
+-- ---- fields of a JSON file ----
+
+local function load(name)
+  local text = assert(resources.get(("docs/%s.schema.json"):format(name)))
+  return assert(json.decode(text, { ordered = true }))
+end
+
+
+local function keys_of(map) return map and getmetatable(map).__keys or {} end
+
+
+local LUA_TYPES = { object = "table", array = "any[]" }
+
+-- Of what has no parts; what is null in a file is absent in Lua.
+local function scalar_type(rule)
+  if rule.enum then return quoted_choices(rule.enum) end
+  if rule.const ~= nil then return ("%q"):format(rule.const) end
+  local kinds = type(rule.type) == "table" and rule.type or { rule.type or "any" }
+  return table.concat(lists.map(kinds, function(kind)
+    return kind ~= "null" and (LUA_TYPES[kind] or kind) or nil
+  end), "|")
+end
+
+
+-- What docs/NAME.schema.json says as classes, that of the file first: list of { name, about,
+-- fields: list of { name, type, required, about } }. An object in a field is a class that is
+-- called as the way to it. prefix: before the names of classes; others: gets the names of other
+-- files that it refers to.
+function annotations.classes(name, prefix, others)
+  local schema, list, add_class = load(name), {}, nil
+
+  local function type_of(rule, path)
+    local target = rule["$ref"]
+    local other, below = (target or ""):match "^(%l+)%.schema%.json(.*)$"
+    local own = target and target:match "/([^/]+)$"
+    if other then
+      others[#others + 1] = other
+      local description = below == "" and load(other).description
+      return prefix .. other .. (own and "." .. own or ""), description or nil
+    elseif target then
+      local definition = schema["$defs"][own]
+      return definition.properties and prefix .. name .. "." .. own or type_of(definition, path),
+        definition.description
+    elseif rule.properties then
+      add_class(path, rule)
+      return prefix .. path
+    elseif type(rule.additionalProperties) == "table" then
+      return ("table<string, %s>"):format((type_of(rule.additionalProperties, path)))
+    elseif rule.items then
+      local item = type_of(rule.items, path)
+      return (item:find "|" and "(" .. item .. ")" or item) .. "[]"
+    end
+    return scalar_type(rule)
+  end
+
+  function add_class(path, rule)
+    local class = { name = path, about = rule.description }
+    local required = lists.set(rule.required or {})
+    list[#list + 1] = class
+    class.fields = lists.map(keys_of(rule.properties), function(field)
+      local own = rule.properties[field]
+      local kind, about = type_of(own, path .. "." .. field)
+      return { name = field, type = kind, required = required[field],
+        about = own.description or about }
+    end)
+  end
+
+  add_class(name, schema)
+  for _, own in ipairs(keys_of(schema["$defs"])) do
+    local rule = schema["$defs"][own]
+    if rule.properties then add_class(name .. "." .. own, rule) end
+  end
+  return list
+end
+
+
+local function results_classes()
+  local names, classes = { "results" }, { ["llmprof.Results: llmprof.results"] = {} }
+  for _, name in ipairs(names) do -- grows
+    for _, class in ipairs(annotations.classes(name, PREFIX, names)) do
+      classes[PREFIX .. class.name] = lists.map(class.fields, function(field)
+        return (("---@field %s%s %s %s"):format(field.name, field.required and "" or "?",
+          field.type, field.about or ""):gsub(" +$", ""))
+      end)
+    end
+  end
+  return classes
 end
 
 
@@ -86,75 +142,6 @@ local function config_classes()
 end
 
 
--- ---- results ----
-
-local type_of
-
-local scalars = { string = "string", integer = "integer", number = "number",
-  boolean = "boolean", null = "nil" }
-
-local function is_class(definition)
-  return definition.type == "object" and definition.properties ~= nil
-end
-
-
-local function inline_object(rule)
-  if rule.properties then
-    local fields = lists.map(sorted_keys(rule.properties), function(name)
-      return ("%s?: %s"):format(name, type_of(rule.properties[name]))
-    end)
-    return "{ " .. table.concat(fields, ", ") .. " }"
-  end
-  local values = rule.additionalProperties
-  return type(values) == "table" and ("table<string, %s>"):format(type_of(values)) or "table"
-end
-
-
--- What is null in a file is absent in Lua.
-local function kind_of(rule)
-  local kinds = rule.type
-  if type(kinds) ~= "table" then return kinds end
-  return #kinds == 2 and kinds[2] == "null" and kinds[1] or nil
-end
-
-
-function type_of(rule)
-  local name = rule["$ref"] and definition_name(rule["$ref"])
-  if name then
-    return is_class(definitions[name]) and RESULTS .. name or type_of(definitions[name])
-  end
-  if rule.enum then return quoted_choices(rule.enum) end
-  if rule.const ~= nil then return ("%q"):format(rule.const) end
-  if kind_of(rule) == "array" then
-    local item = rule.items and type_of(rule.items) or "any"
-    return (item:find "|" and "(" .. item .. ")" or item) .. "[]"
-  end
-  if rule.type == "object" then return inline_object(rule) end
-  return scalars[kind_of(rule)] or "any"
-end
-
-
-local function class_fields(definition)
-  local required = lists.set(definition.required or {})
-  return lists.map(sorted_keys(definition.properties), function(name)
-    local rule = definition.properties[name]
-    local about = rule.description
-      or (rule["$ref"] and definitions[definition_name(rule["$ref"])].description) or ""
-    return (("---@field %s%s %s %s"):format(name, required[name] and "" or "?", type_of(rule),
-      about):gsub(" +$", ""))
-  end)
-end
-
-
-local function results_classes()
-  local classes = { ["llmprof.Results"] = class_fields(schema) }
-  for name, definition in pairs(definitions) do
-    if is_class(definition) then classes[RESULTS .. name] = class_fields(definition) end
-  end
-  return classes
-end
-
-
 -- ---- modules written in C ----
 
 -- The comment of a function or method begins with its call, that of a file with the module's
@@ -171,28 +158,11 @@ local function comment_lines(comment)
 end
 
 
--- Parameters as Lua names: of an option without brackets, of a table or a literal what it is.
-local function parameters(call)
-  local inner = call:match "^[^({]*%((.*)%)$"
-  if not inner then return call:find "{" and "options" or "" end
-  local list, seen = {}, {}
-  inner = inner:gsub("%b{}", "columns"):gsub("[%[%]]", " "):gsub('"[^"]*"%s*|?', "value ")
-  for word in inner:gmatch "[^,|=%d]+" do
-    local name = word:match "^%s*([%a_][%w_]*)" or word:match "%.%.%." or nil
-    name = ({ ["end"] = "to", ["function"] = "f" })[name] or name
-    if name and not seen[name] then list[#list + 1], seen[name] = name, true end
-  end
-  return table.concat(list, ", ")
-end
-
-
--- The call that a line begins with: object, "." or ":", name, and all of it with what it takes.
+-- The call that a line begins with: object, "." or ":", name, and whether it is a field.
 local function call_of(line)
   local object, dot, name, at = line:match "^([%l_%d]+)([.:])([%l_%d]+)%s?()[({:]"
   if not object or object == "llmprof" then return nil end
-  local taken = line:match("^%b()", at) or line:match("^%b{}", at) or line:match("^%(.*", at) or ""
-  return { object = object, dot = dot, name = name, is_field = line:sub(at, at) == ":",
-    call = line:sub(1, at - 1) .. taken }
+  return { object = object, dot = dot, name = name, is_field = line:sub(at, at) == ":" }
 end
 
 
@@ -233,7 +203,7 @@ end
 
 
 -- By name the modules that are written in C: { about, entries }. about: lines; an entry: { object,
--- dot ("." or ":"), name, call, is_field, text (lines) }.
+-- dot ("." or ":"), name, is_field, text (lines) }.
 function annotations.modules()
   local found, about = read_files()
   local modules = {}
@@ -260,13 +230,11 @@ local function add_entry(out, entry, classes, prefix)
     out[#out + 1] = ("%s.%s = nil"):format(entry.object, entry.name)
     return
   end
-  local whole = table.concat(entry.text, " ") -- a call may have its parameters on several lines
-  local returned = whole:match "%-> ([%l_]+)"
+  local returned = table.concat(entry.text, " "):match "%-> ([%l_]+)"
   if classes[returned] then
     out[#out + 1] = ("---@return %s.%s?"):format(prefix, returned)
   end
-  out[#out + 1] = ("function %s%s%s(%s) end"):format(entry.object, entry.dot, entry.name,
-    parameters(whole:match("^[^({]*%b()") or whole:match("^[^({]*%b{}") or entry.call))
+  out[#out + 1] = ("function %s%s%s(...) end"):format(entry.object, entry.dot, entry.name)
 end
 
 
@@ -302,7 +270,6 @@ end
 
 
 function annotations.text()
-  schema, definitions = load_schema()
   local modules = annotations.modules()
   local out = lists.map(sorted_keys(modules), function(name)
     return module_text(name, modules[name])

@@ -5,7 +5,6 @@ local lazy = require "llmprof.io.lazy"
 
 local annotations = lazy "llmprof.query.annotations"
 local config = lazy "llmprof.recipe.config"
-local json = require "llmprof.json"
 local metrics = lazy "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
 local key_sets = require "llmprof.tables.keys"
@@ -16,92 +15,31 @@ local reference = {}
 
 -- ---- fields of a JSON file ----
 
-local function load(name)
-  local text = assert(resources.get(("docs/%s.schema.json"):format(name)))
-  return assert(json.decode(text, { ordered = true }))
-end
-
-
-local function definition_of(schema, rule)
-  local target = rule["$ref"]
-  if not target then return nil end
-  local other = target:match "^(%l+)%.schema%.json$"
-  if other then return load(other), nil, other end
-  local name = target:match "[^/]+$"
-  return schema["$defs"][name], name
-end
-
-
-local function scalar_text(rule)
-  if rule.enum then return "`" .. table.concat(rule.enum, "`, `") .. "`" end
-  if rule.const ~= nil then return ("`%s`"):format(rule.const) end
-  if type(rule.type) ~= "table" then return rule.type or "any" end
-  return table.concat(lists.filtered(rule.type, function(kind) return kind ~= "null" end), " or ")
-end
-
-
--- The type of a field, and what it says of itself elsewhere.
-local function describe(schema, rule)
-  local definition, name, other = definition_of(schema, rule)
-  if other then
-    return ("[%s.json](%s.schema.json)"):format(other, other), definition.description
-  end
-  if definition and definition.properties then
-    return ("[%s](#%s)"):format(name, name), definition.description
-  elseif definition then
-    local text, about = describe(schema, definition)
-    return text, definition.description or about
-  elseif rule.type == "array" then
-    return "list of " .. (rule.items and describe(schema, rule.items) or "any"), nil
-  elseif rule.type == "object" and type(rule.additionalProperties) == "table" then
-    return "object of " .. describe(schema, rule.additionalProperties), nil
-  end
-  return scalar_text(rule), nil
-end
-
-
 local function cell(text) return (text:gsub("|", "\\|"):gsub("<", "&lt;")) end
 
 
-local function add_rows(schema, rule, prefix, lines)
-  local required = lists.set(rule.required or {})
-  for _, name in ipairs(rule.properties and getmetatable(rule.properties).__keys or {}) do
-    local field = rule.properties[name]
-    local kind, elsewhere = describe(schema, field)
-    local about = field.description or elsewhere
-    lines[#lines + 1] = ("| `%s%s` | %s%s | %s |"):format(prefix, name, kind,
-      required[name] and "" or ", or absent", cell(about or ""))
-    local inner = field.items or field
-    if inner.properties then
-      add_rows(schema, inner, prefix .. name .. (field.items and "[]." or "."), lines)
-    end
-  end
+-- A table of Markdown: titles, and a list of rows, which are lists of cells.
+local function table_of(titles, rows)
+  local function line(cells) return "| " .. table.concat(cells, " | ") .. " |\n" end
+  return line(titles) .. "|" .. ("---|"):rep(#titles) .. "\n"
+    .. table.concat(lists.map(rows, line))
 end
 
 
-local function table_of(schema, rule)
-  local lines = { "| field | type | meaning |", "|---|---|---|" }
-  add_rows(schema, rule, "", lines)
-  return table.concat(lines, "\n") .. "\n"
-end
-
-
--- The Markdown page of the fields of NAME.json.
+-- The Markdown page of the fields of NAME.json, those of each object below a heading of its own.
 function reference.fields(name)
-  local schema = load(name)
-  local pieces = {
-    ("# Fields of %s\n\n%s docs/%s.schema.json has the same for programs.\n"
-      .. "Times are ns where the name ends in `_ns`, shares 0 to 1; what was not measured is\n"
-      .. "absent, never 0.\n"):format(schema.title, schema.description, name),
-    table_of(schema, schema),
-  }
-  local kinds = schema["$defs"]
-  for _, kind in ipairs(kinds and getmetatable(kinds).__keys or {}) do
-    local rule = kinds[kind]
-    if rule.properties then
-      pieces[#pieces + 1] = ("## %s\n%s\n%s"):format(kind,
-        rule.description and "\n" .. rule.description .. ".\n" or "", table_of(schema, rule))
-    end
+  local pieces = {}
+  for i, class in ipairs(annotations.classes(name, "", {})) do
+    local about = class.about and class.about .. (i > 1 and ".\n" or "\n") or ""
+    pieces[#pieces + 1] = i > 1 and ("\n## %s\n\n%s"):format(class.name, about)
+      or ("# Fields of %s.json\n\n%sdocs/%s.schema.json has the same for programs.\n"
+        .. "Times are ns where the name ends in `_ns`, shares 0 to 1; what was not measured is\n"
+        .. "absent, never 0.\n"):format(name, about, name)
+    pieces[#pieces + 1] = table_of({ "field", "type", "meaning" },
+      lists.map(class.fields, function(field)
+        return { ("`%s`"):format(field.name),
+          cell(field.type) .. (field.required and "" or ", or absent"), cell(field.about or "") }
+      end))
   end
   return table.concat(pieces, "\n")
 end
@@ -131,16 +69,15 @@ end
 -- The Markdown page of llmprof's own configuration keys.
 function reference.keys()
   local defaults = require "llmprof.recipe.defaults"
-  local lines = { "# Configuration keys", "",
-    "A type without a default means that the key has no value unless one is set.", "",
-    "| key | type | default | meaning |", "|---|---|---|---|" }
-  for _, key in ipairs(key_sets.sorted(defaults)) do
-    local declaration, default = defaults[key], defaults[key][2]
-    if type(default) == "table" then default = "[" .. table.concat(default, ",") .. "]" end
-    lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(code(key), type_of_key(declaration),
-      default ~= nil and code(default) or "", meaning(declaration))
-  end
-  return table.concat(lines, "\n") .. "\n"
+  return "# Configuration keys\n\n"
+    .. "A type without a default means that the key has no value unless one is set.\n\n"
+    .. table_of({ "key", "type", "default", "meaning" },
+      lists.map(key_sets.sorted(defaults), function(key)
+        local declaration, default = defaults[key], defaults[key][2]
+        if type(default) == "table" then default = "[" .. table.concat(default, ",") .. "]" end
+        return { code(key), type_of_key(declaration), default ~= nil and code(default) or "",
+          meaning(declaration) }
+      end))
 end
 
 
@@ -173,19 +110,13 @@ end
 
 
 local function passes_table()
-  local header, rule = "| passes of |", "|---|"
-  for _, chip in ipairs(metrics.chips) do
-    header, rule = header .. (" %s %s |"):format(chip[1], chip[2]), rule .. "---|"
-  end
-  local lines = { header, rule }
-  for _, set in ipairs(metrics.sets) do
-    local line = ("| %s |"):format(set)
-    for _, chip in ipairs(metrics.chips) do
-      line = ("%s %d |"):format(line, metrics.passes[set][chip[1]])
-    end
-    lines[#lines + 1] = line
-  end
-  return table.concat(lines, "\n")
+  return table_of(lists.joined({ "passes of" }, lists.map(metrics.chips, function(chip)
+    return chip[1] .. " " .. chip[2]
+  end)), lists.map(metrics.sets, function(set)
+    return lists.joined({ set }, lists.map(metrics.chips, function(chip)
+      return ("%d"):format(metrics.passes[set][chip[1]])
+    end))
+  end))
 end
 
 
@@ -204,15 +135,15 @@ throughput of a unit; those parts replace `sm__throughput` and the like, which t
 each. Metrics marked with * are taken in one pass after a flush of the caches, too.
 ]], passes_table() }
   for _, set in ipairs(metrics.sets) do
-    out[#out + 1] = ("\n## %s\n\n| metric | unit | tells | chips |\n|---|---|---|---|"):format(set)
-    for _, row in ipairs(metrics.list[set]) do
-      local names = lists.map(row[1], code)
-      local mark = (row.beside or set == "light") and " *" or ""
-      out[#out + 1] = ("| %s%s | %s | %s | %s |"):format(table.concat(names, ", else "), mark,
-        row[2], cell(row[3]), chips_of(row))
-    end
+    out[#out + 1] = ("\n## %s\n"):format(set)
+    out[#out + 1] = table_of({ "metric", "unit", "tells", "chips" },
+      lists.map(metrics.list[set], function(row)
+        local mark = (row.beside or set == "light") and " *" or ""
+        return { table.concat(lists.map(row[1], code), ", else ") .. mark, row[2], cell(row[3]),
+          chips_of(row) }
+      end))
   end
-  out[#out + 1] = "\nFLOP are instructions of vector units, a fused multiply-add as two and FP16 "
+  out[#out + 1] = "FLOP are instructions of vector units, a fused multiply-add as two and FP16 "
     .. "as two values, and operations of tensor cores. The share of a stall is its number over "
     .. "the sum of all. Theoretical occupancy, its limiter and waves come from the launch "
     .. "configuration, without a counter."
