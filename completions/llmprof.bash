@@ -1,4 +1,4 @@
-# bash completion for llmprof, which knows itself what may come next.
+# bash completion for llmprof, which knows itself what may come next; files are bash's (default).
 # shellcheck shell=bash
 
 _llmprof() {

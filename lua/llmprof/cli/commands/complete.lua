@@ -9,7 +9,6 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local files = require "llmprof.io.files"
 local options = require "llmprof.cli.options"
-local fs = require "llmprof.fs"
 local reference = require "llmprof.query.reference"
 local recipe = require "llmprof.recipe"
 local sections = require "llmprof.report.sections"
@@ -30,12 +29,12 @@ end
 -- ---- candidates ----
 
 -- What could come next on a command line: commands, recipes, options and their
--- choices, configuration keys with theirs, runs, files. It follows from what
--- commands, options and recipes declare. A command says what its words are with
--- `completes`: "recipe" (one, then settings), "settings", "run", "section" (a run, then a
--- section), "side" (runs and baselines), "baseline" (an action, then what it takes),
--- "trace", "script", "topic" or a list of words; else they are files. An option's `values`
--- is a function that lists what its value, or each in a list, can be.
+-- choices, configuration keys with theirs, runs. Files are completed by the shell, where
+-- nothing of this fits. It follows from what commands, options and recipes declare. A command
+-- says what its words are with `completes`: "recipe" (one, then settings), "settings", "run",
+-- "section" (a run, then a section), "side" (runs and baselines), "baseline" (an action, then
+-- what it takes), "topic" or a list of words; else they are files. An option's `values` is a
+-- function that lists what its value, or each in a list, can be.
 
 -- Keys whose values are names of files below conf/.
 local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"] = "model" }
@@ -56,26 +55,8 @@ local function gatherer(typed)
 end
 
 
--- ---- files ----
-
--- Folders, and files with this ending: any without, none when it is false.
-local function add_files(add, typed, ending)
-  local folder, start = typed:match "^(.*/)", typed:match "[^/]*$"
-  for _, name in ipairs(fs.list(folder or ".") or {}) do
-    local path = (folder or "") .. name
-    local hidden = starts(name, ".") and not starts(start, ".")
-    if not hidden and files.is_folder(path) then
-      add(path .. "/")
-    elseif not hidden and ending ~= false and (not ending or path:sub(-#ending) == ending) then
-      add(path)
-    end
-  end
-end
-
-
-local function add_recipes(add, typed)
+local function add_recipes(add)
   for _, name in ipairs(files.names("recipes", ".lua")) do add(name, "recipe") end
-  add_files(add, typed, ".lua")
 end
 
 
@@ -121,19 +102,10 @@ end
 
 -- ---- other words ----
 
-local TRACES = { ".sqlite", ".nsys-rep", ".spool", ".json", ".json.gz" }
-
-local function add_traces(add, typed)
-  for _, ending in ipairs(TRACES) do add_files(add, typed, ending) end
-end
-
-
-local function add_runs(add, typed)
-  local root = user.root()
-  local runs = artifacts.list(root)
+local function add_runs(add)
+  local runs = artifacts.list(user.root())
   for i = #runs, 1, -1 do add(runs[i].id, runs[i].manifest and runs[i].manifest.recipe) end
   if #runs > 0 then add("latest", "the newest") end
-  add_traces(add, typed)
 end
 
 
@@ -147,31 +119,29 @@ end
 -- Words of a command; before: those already there.
 local kinds = {
   recipe = function(add, typed, before)
-    if #before == 0 then return add_recipes(add, typed) end
+    if #before == 0 then return add_recipes(add) end
     add_settings(add, typed, declared_by(before[1]))
   end,
   settings = function(add, typed) add_settings(add, typed, defaults) end,
   run = add_runs,
-  section = function(add, typed, before)
-    if #before == 0 then return add_runs(add, typed) end
+  section = function(add, _, before)
+    if #before == 0 then return add_runs(add) end
     if #before > 1 then return end
     for _, section in ipairs(sections.all()) do add(section.name, section.title) end
   end,
-  side = function(add, typed)
-    add_runs(add, typed)
+  side = function(add)
+    add_runs(add)
     add_baselines(add)
   end,
-  baseline = function(add, typed, before)
+  baseline = function(add, _, before)
     if #before == 0 then
-      for _, action in ipairs { "list", "remove", "save", "use" } do add(action) end
+      for _, action in ipairs { "add", "list", "remove", "save", "use" } do add(action) end
     elseif before[1] ~= "save" then
       add_baselines(add)
     elseif #before == 1 then
-      add_runs(add, typed)
+      add_runs(add)
     end
   end,
-  trace = add_traces,
-  script = function(add, typed) add_files(add, typed, ".lua") end,
   topic = function(add)
     for _, topic in ipairs(reference.topics()) do add(topic.name, topic.title) end
     for _, name in ipairs(commands.names()) do add(name, commands.summary(name)) end
@@ -185,8 +155,6 @@ local function add_words(add, typed, asked, before)
     for _, word in ipairs(what) do add(word) end
   elseif kinds[what] then
     kinds[what](add, typed, before)
-  else
-    add_files(add, typed)
   end
 end
 
@@ -198,11 +166,7 @@ local function add_option_values(add, typed, option, before)
   local known = option.choices or option.values and option.values()
   local items = option.type == "list" and typed:sub(#before + 1):match "^.*," or ""
   for _, value in ipairs(known or {}) do add(before .. items .. value) end
-  if option.arg == "RUN" then
-    add_runs(add, typed)
-  elseif not known and before == "" then
-    add_files(add, typed)
-  end
+  if option.arg == "RUN" then add_runs(add) end
 end
 
 
@@ -232,12 +196,12 @@ local function split_words(spec, words)
 end
 
 
-local function add_first(add, typed)
+local function add_first(add)
   for _, name in ipairs(commands.names()) do
     local summary = commands.summary(name)
     if summary then add(name, summary) end
   end
-  add_recipes(add, typed)
+  add_recipes(add)
   add("--help", "commands and exit statuses")
   add("--version", "the version")
 end
@@ -259,7 +223,7 @@ function command.candidates(words)
   local typed = words[#words] or ""
   local list, add = gatherer(typed)
   if #words <= 1 then
-    add_first(add, typed)
+    add_first(add)
     return list
   end
   local asked, taken = command_of(words[1])

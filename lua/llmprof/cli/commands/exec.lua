@@ -13,7 +13,6 @@ Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
 other words as `...` and in `arg`. What it returns, if a whole number, is the
 exit status. The globals of `llmprof repl` (kernels, stages, sql, ...) are there
 too: of the files that the other words name.]],
-  completes = "script",
 }
 
 

@@ -38,7 +38,6 @@ It writes a bundle, as a recipe's run does, and prints its digest.]],
     { "strict", help = "exit status 1 when something was left out" },
     user.root_option,
   },
-  completes = "trace",
 }
 
 

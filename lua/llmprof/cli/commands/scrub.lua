@@ -25,7 +25,7 @@ there: llmprof clean --cache removes it.]],
     { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" },
     user.root_option,
   },
-  completes = "trace",
+  completes = "run",
 }
 
 

@@ -45,7 +45,7 @@ Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]
     table_options.document_format,
     table_options.json,
   },
-  completes = "trace",
+  completes = "run",
 }
 
 
