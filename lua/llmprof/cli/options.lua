@@ -8,8 +8,9 @@
 --   local given, rest = options.parse(spec, argv)
 --
 -- An option without arg is a flag. A value may be joined on: --format=csv, -n5.
--- Types: string (default), integer, list (comma separated). choices limits the
--- values; values (a function) lists some for completion. many collects repeats.
+-- Types: string (default), integer, number (both from min to max), list (comma separated).
+-- choices limits the values; values (a function) lists some for completion. many collects
+-- repeats.
 local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
@@ -43,10 +44,24 @@ local function check_choice(option, name, value)
 end
 
 
+local function to_number(option, name, text)
+  local number = tonumber(text)
+  if option.type == "integer" then number = math.tointeger(number) end
+  if not number then
+    bad(("%s: '%s' is not a %s"):format(name, text,
+      option.type == "integer" and "whole number" or "number"))
+  elseif option.min and number < option.min then
+    bad(("--%s: at least %s"):format(option[1], option.min))
+  elseif option.max and number > option.max then
+    bad(("--%s: at most %s"):format(option[1], option.max))
+  end
+  return number
+end
+
+
 local function convert(option, name, text)
-  if option.type == "integer" then
-    return math.tointeger(tonumber(text))
-      or bad(("%s: '%s' is not a whole number"):format(name, text))
+  if option.type == "integer" or option.type == "number" then
+    return to_number(option, name, text)
   elseif option.type == "list" then
     local list = {}
     for item in text:gmatch "[^,]+" do

@@ -33,13 +33,8 @@ table_options.allow_undecided = { "allow-undecided",
 table_options.exact_safe = { "safe",
   help = "with -f csv: guard texts that look like formulas, show unseen characters" }
 
-table_options.rows = { "rows", short = "n", arg = "N", type = "integer",
+table_options.rows = { "rows", short = "n", arg = "N", type = "integer", min = 1,
   help = "print the first N rows only" }
-
-
-function table_options.check_rows(given)
-  if given.rows and given.rows < 1 then errors.raise("usage", "--rows: at least 1") end
-end
 
 
 local function complete(given, options)

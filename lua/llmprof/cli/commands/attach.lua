@@ -42,7 +42,8 @@ which a report is made. Nothing of CUPTI is in the program before its first wind
 last that broke that limit by the engine's own /metrics: ttft, tpot or e2e, p50 to p99, ms or
 s.]],
   options = {
-    { "seconds", arg = "S", default = "2", help = "how long a window is" },
+    { "seconds", arg = "S", type = "number", default = 2, min = 0.001, max = 3600,
+      help = "how long a window is" },
     { "output", short = "o", arg = "FILE", default = "attach.spool",
       help = "write the recording here: NAME.spool" },
     { "plan", short = "p", arg = "KEY=VALUE", many = true,
@@ -51,7 +52,7 @@ s.]],
     { "when", arg = "LIMIT", help = "keep the last window in which this is true" },
     { "url", arg = "URL", default = "http://127.0.0.1:8000/metrics",
       help = "where the engine has its metrics" },
-    { "windows", arg = "N", type = "integer", default = 20,
+    { "windows", arg = "N", type = "integer", default = 20, min = 1,
       help = "how many --when opens" },
     { "no-report", help = "write the recording alone" },
   },
@@ -242,7 +243,7 @@ end
 
 -- One recording of all of them, in the folder.
 local function record(callers, given, folder)
-  local seconds = tonumber(given.seconds)
+  local seconds = given.seconds
   callers:ask(("record %s\n"):format(folder), "^spool ")
   window(callers, seconds, given.plan and collector.plan_of_words(given.plan) or "")
   if given.counters then window(callers, seconds, launch_lines(folder)) end
@@ -348,13 +349,6 @@ function command.run(given, words)
     errors.raise("usage", "which process?", { hint = "llmprof attach PID, or a part of its name" })
   end
   if not given.output:find "%.spool$" then errors.raise("usage", given.output .. ": not .spool") end
-  local seconds = tonumber(given.seconds)
-  if not seconds or seconds <= 0 or seconds > 3600 then
-    errors.raise("usage", ("--seconds: '%s' is not a number up to 3600"):format(given.seconds))
-  end
-  if given.windows < 1 then
-    errors.raise("usage", ("--windows: %d is not 1 or more"):format(given.windows))
-  end
   collector.ensure()
   local parent = given.output:match "^(.*)/[^/]*$" or "."
   local folder <close> = collector.scratch(errors.check_as("usage", fs.realpath(parent),
@@ -365,7 +359,7 @@ function command.run(given, words)
   else
     local callers <close> = reach(words[1])
     out.warn(("%d process%s, %g s\n"):format(callers.count, callers.count == 1 and "" or "es",
-      seconds))
+      given.seconds))
     record(callers, given, recorded)
   end
   local all = folder.path .. "/all"

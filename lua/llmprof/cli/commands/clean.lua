@@ -26,7 +26,7 @@ command that needs them makes again.]],
   options = {
     { "cache", help = "remove what was kept of traces, no runs" },
     { "dry-run", help = "show what would be removed, remove nothing" },
-    { "keep", arg = "N", type = "integer", help = "runs to keep (10)" },
+    { "keep", arg = "N", type = "integer", min = 0, help = "runs to keep (10)" },
     user.root_option,
     { "yes", short = "y", help = "do not ask" },
   },
@@ -92,9 +92,7 @@ local function choose(given, words)
     if given.keep then errors.raise("usage", "--keep is for runs that are not named") end
     return named(given.root, words)
   end
-  local keep = given.keep or KEPT
-  if keep < 0 then errors.raise("usage", "--keep: 0 or more") end
-  return superfluous(given.root, keep)
+  return superfluous(given.root, given.keep or KEPT)
 end
 
 

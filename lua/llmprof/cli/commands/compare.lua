@@ -30,14 +30,14 @@ With one run a side, a change beyond what single runs are assumed to differ by i
   options = {
     user.root_option,
     table_options.document_format,
-    { "rows", short = "n", arg = "N", type = "integer", default = 15,
+    { "rows", short = "n", arg = "N", type = "integer", default = 15, min = 0,
       help = "kernels shown; 0 is all" },
     table_options.fail_on,
     table_options.strict,
     table_options.allow_undecided,
     { "output", short = "o", arg = "FILE.html",
       help = "write a page: both timelines, aligned by step, and what changed" },
-    { "assumed", arg = "PERCENT",
+    { "assumed", arg = "PERCENT", type = "number", min = 0,
       help = "single runs of the same thing are taken to differ by up to so much (10)" },
     { "predicted", arg = "CHANGE",
       help = "hold AFTER against what llmprof whatif predicts for BEFORE with this change" },
@@ -96,16 +96,6 @@ local function print_text(list, given)
 end
 
 
--- Percent of --assumed, or what this user has set, as a share.
-local function assumed_share(given)
-  local percent = given.assumed and tonumber(given.assumed) or not given.assumed and user.assumed()
-  if not percent or percent < 0 then
-    errors.raise("usage", ("--assumed %s: a number of percent is expected"):format(given.assumed))
-  end
-  return percent / 100
-end
-
-
 -- Was it predicted: by --predicted, or by a finding of the run before that is gone?
 local function print_prediction(given, words, sides)
   local is_pair = #words == 2 and given.format ~= "json"
@@ -131,7 +121,6 @@ local function check_options(given, words)
   if given.predicted and (#words ~= 2 or given.format == "json") then
     errors.raise("usage", "--predicted: of two runs, as a table or as Markdown")
   end
-  if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
   limits.check_options(given)
   if given.output and not given.output:find "%.html?$" then
     errors.raise("usage", given.output .. ": not .html",
@@ -154,7 +143,7 @@ end
 function command.run(given, words)
   check_options(given, words)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
-  local sides = sides_of(words, given.root, assumed_share(given))
+  local sides = sides_of(words, given.root, (given.assumed or user.assumed()) / 100)
   if given.output and #sides ~= 2 then
     errors.raise("usage", "--output: a page compares two runs")
   end

@@ -38,8 +38,9 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
       help = "only while an NVTX range of this name is open; may be repeated" },
     { "stacks", arg = "WHICH", choices = { "gpu", "cpu" },
       help = "of folded and speedscope: the GPU's time or samples of the CPU" },
-    { "from", arg = "MS", help = "only from this time on" },
-    { "to", arg = "MS", help = "only until this time" },
+    { "from", arg = "MS", type = "number", min = -1e12, max = 1e12,
+      help = "only from this time on" },
+    { "to", arg = "MS", type = "number", min = -1e12, max = 1e12, help = "only until this time" },
     user.root_option,
   },
   completes = "run",
@@ -59,14 +60,7 @@ local function locate(name, root)
 end
 
 
-local function to_ns(given, option, otherwise)
-  if not given[option] then return otherwise end
-  local ms = tonumber(given[option])
-  if not ms or ms ~= ms or math.abs(ms) > 1e12 then
-    errors.raise("usage", ("--%s: '%s' is not a number of ms"):format(option, given[option]))
-  end
-  return math.floor(ms * 1e6 + 0.5)
-end
+local function to_ns(ms, otherwise) return ms and math.floor(ms * 1e6 + 0.5) or otherwise end
 
 
 local function no_stage(ranges, name)
@@ -95,8 +89,7 @@ end
 -- What is asked for as windows, { first, last } in ns, last not included; nil: everything.
 local function wanted(trace, given)
   if not given.stage and not given.from and not given.to then return nil end
-  local first = to_ns(given, "from", math.mininteger)
-  local last = to_ns(given, "to", math.maxinteger)
+  local first, last = to_ns(given.from, math.mininteger), to_ns(given.to, math.maxinteger)
   if first >= last then errors.raise("usage", "--from must be before --to") end
   local list = given.stage and stage_windows(trace, given.stage, first, last)
     or { { first = first, last = last } }
@@ -182,6 +175,9 @@ end
 
 function command.run(given, words)
   local word = argument.only(words, "trace or run", "llmprof export latest")
+  if given.output == "-" then
+    errors.raise("usage", "-o -: a file is written, not standard output")
+  end
   local ending = (given.output or ""):gsub("%.gz$", ""):match "[^/]%.(%l+)$"
   local format = given.format or writers[ending] and ending or "perfetto"
   for _, option in ipairs(format == "sqlite" and { "stage", "from", "to" } or {}) do

@@ -37,7 +37,8 @@ Exit status 0 when the limits are kept, 5 when one is broken, 6 when one may be.
   options = {
     { "baseline", arg = "NAME", help = "what is compared with: llmprof baseline list" },
     { "before", arg = "DIR", help = "a checkout in which the baseline is run again" },
-    { "runs", arg = "N", type = "integer", default = 5, help = "runs of each side at most" },
+    { "runs", arg = "N", type = "integer", default = 5, min = 1,
+      help = "runs of each side at most" },
     table_options.fail_on,
     table_options.strict,
     table_options.allow_undecided,
@@ -61,7 +62,6 @@ local function check_options(given, words)
         .. "--baseline main --fail-on 'decode.ms>+3%'" })
     end
   end
-  if given.runs < 1 then errors.raise("usage", "--runs: at least 1") end
   limits.check_options(given)
   for _, word in ipairs(words) do
     local key = word:match "^%+?([%w_.-]+)="

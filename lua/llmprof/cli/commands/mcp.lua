@@ -12,7 +12,8 @@ list runs, tell one in a few lines, print tables, answer questions in the langua
 prompt (read only) and compare runs; with --allow-capture also one that runs recipes.]],
   options = {
     { "root", arg = "DIR", help = "where runs are kept" },
-    { "seconds", arg = "N", type = "integer", default = 60, help = "how long an answer may take" },
+    { "seconds", arg = "N", type = "integer", default = 60, min = 1,
+      help = "how long an answer may take" },
     { "allow-capture", help = "let it run recipes, which run programs" },
   },
   completes = {},
@@ -21,7 +22,6 @@ prompt (read only) and compare runs; with --allow-capture also one that runs rec
 
 function command.run(given, words)
   if #words > 0 then errors.raise("usage", "mcp takes no words") end
-  if given.seconds < 1 then errors.raise("usage", "--seconds: 1 or more are expected") end
   server.run { root = given.root, allow_capture = given["allow-capture"],
     seconds = given.seconds }
   return 0

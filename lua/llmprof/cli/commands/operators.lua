@@ -78,7 +78,6 @@ end
 
 function command.run(given, words)
   local word = argument.only(words, "trace", "llmprof operators run.pt.trace.json.gz")
-  table_options.check_rows(given)
   local info, path = fs.stat(word), word
   if info and info.type == "directory" then
     path = operators_in(word)

@@ -32,13 +32,13 @@ the files: docs/cluster.md.]],
     { "out", short = "o", arg = "DIR", help = "write a bundle: results, page, report, parts" },
     { "shard", arg = "I/N", help = "with --out: only every N-th file from the I-th, as parts" },
     { "merge", help = "put parts together that --shard wrote" },
-    { "patience", arg = "S", help = "under mpirun or srun: give up when another process "
-      .. "is silent for S seconds" },
+    { "patience", arg = "S", type = "number", min = 0.1,
+      help = "under mpirun or srun: give up when another process is silent for S seconds" },
     { "strict", help = "exit status 1 when something was left out" },
     table_options.format,
     table_options.rows,
   },
-  completes = "trace",
+  completes = "run",
 }
 
 -- Sections of the reports.
@@ -181,7 +181,7 @@ end
 -- more to do (nil). One that cannot go on ends them all.
 local function read_in_job(own, given, words, knowledge)
   local ok, list, wrong = errors.call(rank_workers.run, own,
-    function() return files_of(given, words) end, knowledge, tonumber(given.patience))
+    function() return files_of(given, words) end, knowledge, given.patience)
   if wrong then error(wrong, 0) end
   if ok then return list end
   local which = ("process %d of %d"):format(own.rank, own.size)
@@ -194,17 +194,7 @@ local function read_in_job(own, given, words, knowledge)
 end
 
 
-local function check_patience(given)
-  local seconds = given.patience and tonumber(given.patience)
-  if given.patience and not (seconds and seconds > 0) then
-    errors.raise("usage", ("--patience %s: seconds are expected"):format(given.patience))
-  end
-end
-
-
 function command.run(given, words)
-  table_options.check_rows(given)
-  check_patience(given)
   local number, count = shard_of(given)
   if number then return read_shard(given, words, number, count) end
   local own, refused = rank_workers.job()

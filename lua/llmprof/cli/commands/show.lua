@@ -64,7 +64,6 @@ function command.run(given, asked)
     errors.raise("usage", #asked == 0 and "which run?" or "one run and one section at a time",
       { hint = "llmprof show latest stages" })
   end
-  table_options.check_rows(given)
   local section = asked[2] and sections.find(asked[2])
   local results = results_file.of_run(argument.open_run(asked[1], given.root))
   local columns = section and section.columns or list_columns

@@ -27,7 +27,7 @@ A name may be followed by :base (short kernel names), and the names from before
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
       help = "default-domain ranges as decode (2023) or :decode (2025)" },
   },
-  completes = "trace",
+  completes = "run",
 }
 
 
@@ -57,7 +57,6 @@ end
 function command.run(given, words)
   local trace_file = require "llmprof.trace.file"
   local word = argument.only(words, "trace", "llmprof stats run.sqlite")
-  table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
   local trace = trace_file.open(argument.path(word, given.root))
   for i, name in ipairs(given.report or stats.default) do
