@@ -18,43 +18,22 @@ local tuple = require("llmprof.tables.keys").tuple
 
 local frames = {}
 
--- What is one stream, and one GPU.
-local STREAM = { "pid", "device", "context", "stream" }
-local GPU = { "device" }
-
--- Times of an operation among all of the trace, by the function below that makes them.
-local TIMES = {
-  by_stream = { "gap_before", "gap_after" },
-  by_gpu = { "gpu_gap_before", "gpu_gap_after" },
-  beside = { "overlap" },
-}
-
-
 local check = errors.check
 
 
--- ---- among all operations ----
-
--- All operations of a trace, each kind of times on its own: few ask for all of them.
-local function timed(trace)
-  return check(trace:frame "gpu"):select { "op", "start", "end", "pid", "device", "context",
-    "stream", "name", "kind" }
-end
-
-
-function frames.by_stream(trace)
-  return timed(trace):gaps { by = STREAM, before = "gap_before", after = "gap_after" }
-end
-
-
--- With `gpu_previous`, the row of the one before.
-function frames.by_gpu(trace)
-  return timed(trace):gaps { by = GPU, before = "gpu_gap_before", after = "gpu_gap_after",
-    previous = "gpu_previous" }
-end
-
-
-function frames.beside(trace) return timed(trace):overlap { by = GPU, name = "overlap" } end
+-- Times of an operation among all of the trace: columns, and what makes them of all operations.
+local among = {
+  { "gap_before", "gap_after", make = function(all)
+    return all:gaps { by = { "pid", "device", "context", "stream" }, before = "gap_before",
+      after = "gap_after" }
+  end },
+  { "gpu_gap_before", "gpu_gap_after", make = function(all)
+    return all:gaps { by = { "device" }, before = "gpu_gap_before", after = "gpu_gap_after" }
+  end },
+  { "overlap", make = function(all)
+    return all:overlap { by = { "device" }, name = "overlap" }
+  end },
+}
 
 
 -- A column without values.
@@ -82,10 +61,12 @@ local function declare(names, type, unit)
 end
 
 
-local function times(source, made, names)
+local function times(source, names)
   return function(frame)
-    local view = frame:select { "op" }
-    for _, name in ipairs(names) do spans.look_up(view, "op", source[made], name, name) end
+    local all = check(source.trace:frame "gpu"):select { "op", "start", "end", "pid", "device",
+      "context", "stream", "name", "kind" }
+    local view, made = frame:select { "op" }, names.make(all)
+    for _, name in ipairs(names) do spans.look_up(view, "op", made, name, name) end
     return view
   end
 end
@@ -127,11 +108,10 @@ local function placed(source, add, ...)
 end
 
 
--- Promise a frame of operations its columns. source: with trace, found, by_stream, by_gpu,
--- beside, places and joined.
+-- Promise a frame of operations its columns. source: with trace, found, places and joined.
 function frames.add_to(source, frame)
-  for _, made in ipairs { "by_stream", "by_gpu", "beside" } do
-    frame:lazy(declare(TIMES[made], "integer", "ns"), times(source, made, TIMES[made]))
+  for _, names in ipairs(among) do
+    frame:lazy(declare(names, "integer", "ns"), times(source, names))
   end
   if not rows.has(frame, "rank") then
     frame:lazy(declare({ "rank" }, "integer"),
@@ -248,10 +228,6 @@ local function figures()
 end
 
 
-local names = { "id", "name", "stage", "duration", "sm_percent", "dram_percent",
-  "memory_percent", "tensor_percent", "occupancy_percent", "flop", "dram_bytes", "intensity",
-  "registers", "waves", "bound" }
-
 local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupancy_percent",
   "bound", "name" }
 
@@ -286,26 +262,22 @@ function frames.counters(source)
   check(found.frame:extend(found.shared, #found.classes,
     { { name = "stage", type = "string", values = stages_of(found, source) } }))
   check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
-  for _, figure in ipairs(figures()) do
+  local list = figures()
+  for _, figure in ipairs(list) do
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
       steps = found:steps(figure[4]) })
   end
   add_bound(found)
-  return query.wrap(check(found.frame:select(names)), shown)
+  return query.wrap(check(found.frame:select(lists.joined({ "id", "name", "stage" },
+    lists.map(list, function(figure) return figure[1] end), { "bound" }))), shown)
 end
 
 
 -- ---- beside the kernels of a trace ----
 
 -- As results.json gives them for each kernel of a stage.
-local joined = {
-  { name = "bound", type = "string" }, { name = "sm_percent", type = "number" },
-  { name = "dram_percent", type = "number" }, { name = "memory_percent", type = "number" },
-  { name = "tensor_percent", type = "number" }, { name = "occupancy_percent", type = "number" },
-  { name = "intensity", type = "number" },
-}
-
-local keys = { "stage", "part", "name" }
+local JOINED = { "bound", "sm_percent", "dram_percent", "memory_percent", "tensor_percent",
+  "occupancy_percent", "intensity" }
 
 
 -- By kernel of a stage: its counters.
@@ -323,16 +295,13 @@ end
 -- Add the joined columns to a frame (of C) of kernels; absent where no launch
 -- of the kernel was measured.
 function frames.add_counters(source, frame)
-  local by_key, groups = index(source), check(frame:group { by = keys, columns = {} })
-  local made = lists.map(joined, function(column)
-    return { name = column.name, type = column.type, values = {} }
-  end)
-  for i = 1, #groups do
-    local found = by_key[tuple(groups:get(i, "stage") or stages.WHOLE_RUN,
-      groups:get(i, "part"), groups:get(i, "name"))] or {}
-    for c, column in ipairs(joined) do made[c].values[i] = found[column.name] or false end
-  end
-  check(frame:extend(keys, #groups, made))
+  local by_key = index(source)
+  rows.extend(frame, { "stage", "part", "name" }, lists.map(JOINED, function(name)
+    return { name = name, type = name == "bound" and "string" or "number", get = function(key)
+      local found = by_key[tuple(key.stage or stages.WHOLE_RUN, key.part, key.name)]
+      return found and found[name]
+    end }
+  end))
 end
 
 

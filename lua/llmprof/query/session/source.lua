@@ -22,6 +22,7 @@ local rank_view = lazy "llmprof.analysis.serving.ranks"
 local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local frames = require "llmprof.query.session.frames"
+local rows = require "llmprof.ranks.rows"
 local stages = lazy "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
@@ -164,10 +165,7 @@ function parts.found(self)
 end
 
 
--- All operations among each other; ranks and steps.
-function parts.by_stream(self) return frames.by_stream(self.trace) end
-function parts.by_gpu(self) return frames.by_gpu(self.trace) end
-function parts.beside(self) return frames.beside(self.trace) end
+-- Ranks and steps.
 function parts.places(self) return places.find(self.trace, self.found) end
 
 
@@ -205,20 +203,21 @@ end
 
 -- The category and the label of every kernel, by its name.
 local function describe(self, made)
-  local names, known, label = check(made:group { by = { "name" }, columns = {} }), {}, {}
-  local given, classify = names:values "name", categories.classifier()
-  for _, name in ipairs(given) do known[#known + 1] = name or nil end
-  if not self.results then label = labels.unique(known) end
+  local names = check(made:group { by = { "name" }, columns = {} }):values "name"
+  local classify, label = categories.classifier(), {}
+  if not self.results then
+    label = labels.unique(lists.map(names, function(name) return name or nil end))
+  end
   for _, kernel in ipairs(self.results and self.results.kernels or {}) do
     label[kernel.name] = kernel.label
   end
-  local categories_of = lists.map(given, function(name) return name and classify(name) end)
-  local labels_found = lists.map(given, function(name)
-    return name and (label[name] or (labels.of(name)))
-  end)
-  return check(made:extend({ "name" }, #names, {
-    { name = "category", type = "string", values = categories_of },
-    { name = "label", type = "string", values = labels_found } }))
+  return rows.extend(made, { "name" }, {
+    { name = "category", type = "string", get = function(key)
+      return key.name and classify(key.name)
+    end },
+    { name = "label", type = "string", get = function(key)
+      return key.name and (label[key.name] or (labels.of(key.name)))
+    end } })
 end
 
 
@@ -337,13 +336,13 @@ function parts.sql(self)
   if not self.trace_path then return nil end
   local db = check(sqlite.open(self.trace_path))
   return function(statement, ...)
-    local ok, list, rows = pcall(db.columns, db, statement, ...)
+    local ok, list, count = pcall(db.columns, db, statement, ...)
     if not ok then
       errors.raise("usage", "sql: " .. tostring(list),
         { hint = "sql[[SELECT name FROM sqlite_master]] lists the tables" })
     end
     for _, column in ipairs(list) do set_type(column) end
-    return query.wrap(frame.new(rows, list))
+    return query.wrap(frame.new(count, list))
   end
 end
 
