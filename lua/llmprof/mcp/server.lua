@@ -153,19 +153,8 @@ Input.__index = Input
 
 
 -- Nothing was read yet: `lines` are whole ones in order, false stands for one that is too
--- long; `ended`: there is no more to come.
-function server.open()
-  return setmetatable({ lines = {}, parts = {}, size = 0, ended = false }, Input)
-end
-
-
--- A line is whole: what came of it before, and its last part.
-local function finish(self, last)
-  local is_long = self.size + #last > server.MOST
-  self.parts[#self.parts + 1] = last
-  table.insert(self.lines, not is_long and table.concat(self.parts):gsub("\r$", "") or false)
-  self.parts, self.size = {}, 0
-end
+-- long; `rest`: of one that is not whole; `ended`: there is no more to come.
+function server.open() return setmetatable({ lines = {}, rest = "", ended = false }, Input) end
 
 
 -- Take what is there, waiting for the first byte; a request to end is an end.
@@ -174,17 +163,15 @@ local function feed(self)
   if not bytes and code ~= "interrupted" then errors.raise("failed", message) end
   if not bytes or bytes == "" then
     self.ended = true
-    if self.size > 0 then finish(self, "") end
-    return
+    bytes = self.rest ~= "" and "\n" or ""
   end
-  local at, newline = 1, bytes:find("\n", 1, true)
-  while newline do
-    finish(self, bytes:sub(at, newline - 1))
-    at, newline = newline + 1, bytes:find("\n", newline + 1, true)
+  local said, at = self.rest .. bytes, 1
+  for newline in said:gmatch "()\n" do
+    local line = said:sub(at, newline - 1)
+    table.insert(self.lines, #line <= server.MOST and line:gsub("\r$", "") or false)
+    at = newline + 1
   end
-  if at > #bytes then return end
-  self.size = self.size + #bytes - at + 1 -- the beginning of a line, but for one that is too long
-  if self.size > server.MOST then self.parts = {} else table.insert(self.parts, bytes:sub(at)) end
+  self.rest = said:sub(at, at + server.MOST) -- of one that is too long enough to know that
 end
 
 

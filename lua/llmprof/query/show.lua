@@ -211,30 +211,10 @@ end
 local DOTS = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x10, 0x20, 0x80 } }
 
 
--- A canvas of characters of 2 x 4 dots; set(x, y) with both from 0, y from below.
-local function new_canvas(width, height)
-  local cells = {}
-  local function set(x, y)
-    local row, column = height - 1 - y // 4, x // 2
-    local at = row * width + column
-    cells[at] = (cells[at] or 0) | DOTS[x % 2 + 1][4 - y % 4]
-  end
-  local function line(row)
-    local list = {}
-    for column = 0, width - 1 do
-      local bits = cells[row * width + column]
-      list[column + 1] = bits and utf8.char(0x2800 + bits) or " "
-    end
-    return (table.concat(list):gsub(" +$", ""))
-  end
-  return set, line
-end
-
-
--- The dots of each bin: from its least to its largest value, and on to those of the bin
--- before, so that the line has no holes where values follow each other.
-local function draw(set, bins, low, high, dots)
-  local before_low, before_high
+-- The rows of characters, from above, of a line over bins: of each from its least to its largest
+-- value, and on to those of the bin before, so that there are no holes.
+local function curve(bins, low, high, width)
+  local dots, cells, before = 4 * HEIGHT, {}, nil
   local function place(value)
     if high == low then return dots // 2 end
     return math.floor((value - low) / (high - low) * (dots - 1) + 0.5)
@@ -242,13 +222,24 @@ local function draw(set, bins, low, high, dots)
   for x, bin in ipairs(bins) do
     if bin then
       local from, to = place(bin.least), place(bin.most)
-      local first, last = from, to
-      if before_high and first > before_high + 1 then first = before_high + 1 end
-      if before_low and last < before_low - 1 then last = before_low - 1 end
-      for y = first, last do set(x - 1, y) end
-      before_low, before_high = from, to
+      before = before or { from = from, to = to }
+      for y = math.min(from, before.to + 1), math.max(to, before.from - 1) do
+        local at = (HEIGHT - 1 - y // 4) * width + (x - 1) // 2
+        cells[at] = (cells[at] or 0) | DOTS[(x - 1) % 2 + 1][4 - y % 4]
+      end
+      before = { from = from, to = to }
     end
   end
+  local lines = {}
+  for row = 1, HEIGHT do
+    local list = {}
+    for column = 1, width do
+      local bits = cells[(row - 1) * width + column - 1]
+      list[column] = bits and utf8.char(0x2800 + bits) or " "
+    end
+    lines[row] = table.concat(list):gsub(" +$", "")
+  end
+  return lines
 end
 
 
@@ -274,13 +265,12 @@ function show.line(rows, y, x)
   local top, bottom = quantity(high, unit, most), quantity(low, unit, most)
   local label = math.max(text.width(top), text.width(bottom))
   local width = width_of(label)
-  local set, line = new_canvas(width, HEIGHT)
-  draw(set, rows:downsample { x = x, y = y, low = from, high = to, bins = 2 * width }, low, high,
-    4 * HEIGHT)
+  local drawn = curve(rows:downsample { x = x, y = y, low = from, high = to, bins = 2 * width },
+    low, high, width)
   local lines = { ("%s over %s"):format(y, x or "rows") }
-  for row = 0, HEIGHT - 1 do
-    local said = row == 0 and top or row == HEIGHT - 1 and bottom or ""
-    lines[#lines + 1] = padded(said, label) .. " │" .. line(row)
+  for row, line in ipairs(drawn) do
+    local said = row == 1 and top or row == HEIGHT and bottom or ""
+    lines[#lines + 1] = padded(said, label) .. " │" .. line
   end
   local far, x_unit = math.max(math.abs(from), math.abs(to)), unit_of(rows, x)
   lines[#lines + 1] = padded("", label) .. "  "
