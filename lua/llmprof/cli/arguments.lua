@@ -106,10 +106,6 @@ function argument.open_run(word, root)
 end
 
 
--- What prints on standard output and on standard error.
-local PRINTERS = { out.write, out.warn }
-
-
 -- Make the report of a file, and print its digest and where the page is. fd: 1, or 2 for standard
 -- error.
 function argument.report(path, fd)
@@ -121,7 +117,7 @@ end
 
 -- name: what commands call the run.
 function argument.print_digest(run, results, name, fd)
-  local say = PRINTERS[fd]
+  local say = fd == 1 and out.write or out.warn
   say((digest.render("text", results,
     { id = run.id, dir = run.dir, name = process.shown { name } }, 1 << 20,
     out.columns(fd))))

@@ -260,7 +260,7 @@ end
 
 
 methods["resources/list"] = function(_, given)
-  return { resources = tools.list_resources(tools.root_of(given.root)) }
+  return { resources = tools.list_resources(given.root) }
 end
 
 
@@ -271,7 +271,7 @@ end
 
 methods["resources/read"] = function(params, given)
   local uri = params.uri
-  local read = type(uri) == "string" and tools.read_resource(tools.root_of(given.root), uri)
+  local read = type(uri) == "string" and tools.read_resource(given.root, uri)
   if not read then return nil, "params", ("no resource '%s'"):format(protocol.said(uri)) end
   return { contents = json.list { { uri = uri, mimeType = "text/markdown", text = read } } }
 end

@@ -240,7 +240,7 @@ local function entry(uri, name) return { uri = uri, name = name, mimeType = "tex
 
 
 function tools.list_resources(root)
-  local made, runs = {}, artifacts.list(root)
+  local made, runs = {}, artifacts.list(root or user.root())
   for i = #runs, math.max(1, #runs - NEWEST + 1), -1 do
     lists.add(made, lists.map(REPORTS, function(file)
       return fs.stat(runs[i].dir .. "/" .. file)
@@ -264,7 +264,8 @@ end
 
 
 local function report(root, id, file)
-  local run = lists.has(REPORTS, file) and lists.find(artifacts.list(root), "id", id)
+  local run = lists.has(REPORTS, file)
+    and lists.find(artifacts.list(root or user.root()), "id", id)
   if not run then return nil end
   artifacts.check_links(run.dir)
   local path = run.dir .. "/" .. file
@@ -368,14 +369,10 @@ function tools.check_word(word, what)
 end
 
 
--- Where runs are kept.
-function tools.root_of(root) return root or user.root() end
-
-
 -- The folder of a run, or a word as it is where it is a path.
 function tools.folder(word, root)
   if fs.stat(word) then return word end
-  return artifacts.open(word, tools.root_of(root)).dir
+  return artifacts.open(word, root or user.root()).dir
 end
 
 

@@ -283,20 +283,6 @@ local function check_disk()
 end
 
 
--- What was read from traces, and is kept.
-local function check_cache()
-  local folder, most = trace_file.cache_folder(), trace_file.cache_most()
-  if not folder then
-    return warn("cache", "HOME is not set: traces are read again each time", "set HOME")
-  elseif most == 0 then
-    return ok("cache", "off: traces are read again each time")
-  end
-  local bytes = lists.sum(trace_file.cached(), "bytes")
-  return ok("cache", ("%s of %s in %s"):format(text.bytes(bytes), text.bytes(most,
-    { digits = 0 }), folder))
-end
-
-
 local function check_ncu_config()
   local home = os.getenv "HOME"
   local folders = { ".", home and home .. "/.config/NVIDIA Corporation" }
@@ -362,7 +348,7 @@ local every = { { check_gpu }, { check_driver }, { check_tool, nsys }, { check_i
   { check_tool, ncu }, { check_counters }, { check_dcgm }, { check_cupti }, { check_collector },
   { check_part, PARTS[1] }, { check_part, PARTS[2] }, { check_path },
   { check_folder, "HOME", os.getenv "HOME" },
-  { check_folder, "TMPDIR", os.getenv "TMPDIR" or "/tmp" }, { check_disk }, { check_cache },
+  { check_folder, "TMPDIR", os.getenv "TMPDIR" or "/tmp" }, { check_disk },
   { check_ncu_config }, { check_python } }
 
 -- All checks in order. cfg: a configuration tree.

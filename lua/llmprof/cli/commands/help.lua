@@ -21,7 +21,8 @@ A first look, which needs no GPU: llmprof deepseek_ocr capture=recorded
 
 commands:
 %s
-topics of `llmprof help TOPIC`: %s;
+topics of `llmprof help TOPIC`:
+  %s;
 any other WORD... is looked for in all of it.
 
 `llmprof COMMAND --help` says more; `llmprof RECIPE.lua --help` lists what a
@@ -42,29 +43,15 @@ local command = {
 }
 
 
--- Topics in lines that a terminal holds, those after the first indented.
-local function topic_list()
-  local lines, width = { "" }, 31
-  for i, topic in ipairs(reference.topics()) do
-    local word = (i > 1 and ", " or "") .. topic.name
-    if width + #word > 78 then
-      lines[#lines] = lines[#lines] .. ","
-      lines[#lines + 1], width = "  " .. topic.name, 2 + #topic.name
-    else
-      lines[#lines], width = lines[#lines] .. word, width + #word
-    end
-  end
-  return table.concat(lines, "\n")
-end
-
-
 -- Commands, topics and exit statuses.
 function command.general()
   local lines = lists.map(commands.names(), function(name)
     local summary = commands.summary(name)
     return summary and ("  %-10s  %s\n"):format(name, summary) or nil
   end)
-  return commands.fit(GENERAL:format(table.concat(lines), topic_list()))
+  local topics = table.concat(lists.map(reference.topics(), "name"), ", ")
+  return commands.fit(GENERAL:format(table.concat(lines),
+    table.concat(text.wrap(topics, 76), "\n  ")))
 end
 
 

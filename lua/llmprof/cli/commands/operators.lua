@@ -32,17 +32,9 @@ operator's device time is that of the kernels it launched.]],
 }
 
 
--- Of a run or a recorded capture its operators, of another folder its trace of torch.profiler.
+-- Of a run or a recorded capture its operators, of another folder its trace.
 local function operators_in(folder)
-  local found = layout.find_operators(folder)
-  if found then return found end
-  local there = handed.look { folder }
-  if there.files[layout.workload.operators] then return there.files[layout.workload.operators] end
-  if there.format == "torch" and #there.traces == 1 then return there.traces[1] end
-  return errors.raise("usage", ("%s: %s"):format(folder, #there.traces > 1
-    and there.format == "torch" and ("%d traces: name one"):format(#there.traces)
-    or "no operators in it"),
-    { hint = "a Chrome trace of torch.profiler or an operators.json has them" })
+  return layout.find_operators(folder) or argument.path(folder)
 end
 
 
@@ -65,13 +57,12 @@ end
 
 -- Raises why a file has no operators: it is something else, or broken.
 local function refuse(path, message, code)
-  if code == "nomem" then errors.check(nil, message, code) end
   local reader = code == "syntax" and trace.reader(path)
   if handed.TITLES[reader] and reader ~= "torch" then
     message = ("%s: %s names no operators"):format(path, handed.TITLES[reader])
   end
-  local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
-  errors.raise(misnamed and "usage" or "failed", message, { hint = code ~= "notfound"
+  errors.raise_systems(message, code)
+  errors.raise("usage", message, { hint = code ~= "notfound"
     and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
 end
 
