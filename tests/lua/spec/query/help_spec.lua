@@ -1,7 +1,7 @@
 -- Help: everything there is has a line and an example, and every example runs.
 local bundle = require "tests.lua.support.bundle"
 local evaluate = require "llmprof.cli.repl.evaluate"
-local fields = require("llmprof.query.session.help").fields
+local help = require "llmprof.query.session.help"
 local fs = require "llmprof.fs"
 local globals = require("llmprof.query.session").globals
 local group = require "llmprof.query.group"
@@ -9,6 +9,8 @@ local methods = require("llmprof.query.session").methods
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local whatif = require "llmprof.whatif"
+
+local fields = help.fields
 
 local FOLDERS = { "tests/fixtures/recorded/deepseek_ocr", "tests/fixtures/recorded/vllm_serve",
   "tests/fixtures/small", "tests/fixtures/cpu_samples" }
@@ -61,7 +63,7 @@ describe("help", function()
       for _, entry in ipairs(list) do
         local said = s.help(entry[1]:match "[^.]*$")
         assert(said:find(entry[2], 1, true), said)
-        assert(said:find(entry[#entry], 1, true), "no example of " .. entry[1])
+        assert(said:find(help.example(entry), 1, true), "no example of " .. entry[1])
       end
     end
   end)
@@ -96,11 +98,12 @@ describe("help", function()
         end
         local named = false
         for _, word in ipairs(said) do
-          named = named or entry[#entry]:find(word, 1, true) ~= nil
+          named = named or help.example(entry):find(word, 1, true) ~= nil
         end
         if not named then wrong[#wrong + 1] = entry[1] .. ": not in its example" end
-        local why = run(entry[#entry])
-        if why then wrong[#wrong + 1] = ("%s: %s: %s"):format(entry[1], entry[#entry], why) end
+        local code = help.example(entry)
+        local why = run(code)
+        if why then wrong[#wrong + 1] = ("%s: %s: %s"):format(entry[1], code, why) end
       end
     end
     assert(fs.stat(top() .. "/stages.csv"))
