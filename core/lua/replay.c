@@ -198,13 +198,28 @@ static int r_waits_in(lua_State *L) {
   return 2;
 }
 
-/* The change at 1, and the part at 2 of its replay. */
-static llmprof_change *check_change(lua_State *L, size_t *part) {
-  llmprof_change *change = llmprof_lua_unbox(L, 1, CHANGE);
+/* A change at 1, the part at 2 of its replay, and a frame at 3, NULL for nil;
+ * what comes of the change. */
+typedef struct edit {
+  llmprof_change *change;
+  llmprof_frame *rows;
+  size_t part, count;
+  llmprof_error err;
+} edit;
+
+static edit check_edit(lua_State *L) {
+  edit made = {.change = llmprof_lua_unbox(L, 1, CHANGE)};
   lua_getiuservalue(L, 1, 1);
-  *part = check_part(L, 2, llmprof_lua_unbox(L, lua_gettop(L), REPLAY));
+  made.part = check_part(L, 2, llmprof_lua_unbox(L, lua_gettop(L), REPLAY));
   lua_pop(L, 1);
-  return change;
+  made.rows = lua_isnoneornil(L, 3) ? NULL : llmprof_lua_check_frame(L, 3);
+  return made;
+}
+
+/* The same of a method that needs the frame. */
+static edit check_rows(lua_State *L) {
+  llmprof_lua_check_frame(L, 3);
+  return check_edit(L);
 }
 
 static double check_factor(lua_State *L, int arg) {
@@ -214,23 +229,10 @@ static double check_factor(lua_State *L, int arg) {
 }
 
 /* Push how many there were, or raise. */
-static int counted(lua_State *L, bool ok, const size_t *count,
-                   const llmprof_error *err) {
-  if (!ok) return llmprof_lua_raise(L, err);
-  lua_pushinteger(L, (lua_Integer)*count);
+static int counted(lua_State *L, bool ok, const edit *made) {
+  if (!ok) return llmprof_lua_raise(L, &made->err);
+  lua_pushinteger(L, (lua_Integer)made->count);
   return 1;
-}
-
-/* change:scale(part, operations, factor) -> how many: their time on the GPU */
-static int c_scale(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_error err;
-  return counted(L,
-                 llmprof_change_scale(change, part,
-                                      llmprof_lua_check_frame(L, 3),
-                                      check_factor(L, 4), &count, &err),
-                 &count, &err);
 }
 
 static llmprof_removal check_removal(lua_State *L, int arg) {
@@ -238,17 +240,20 @@ static llmprof_removal check_removal(lua_State *L, int arg) {
   return (llmprof_removal)luaL_checkoption(L, arg, "gap", names);
 }
 
+/* change:scale(part, operations, factor) -> how many: their time on the GPU */
+static int c_scale(lua_State *L) {
+  edit e = check_rows(L);
+  bool ok = llmprof_change_scale(e.change, e.part, e.rows, check_factor(L, 4),
+                                 &e.count, &e.err);
+  return counted(L, ok, &e);
+}
+
 /* change:remove(part, operations [, "work" | "call" | "gap"]) -> how many */
 static int c_remove(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_removal removal = check_removal(L, 4);
-  llmprof_error err;
-  return counted(L,
-                 llmprof_change_remove(change, part,
-                                       llmprof_lua_check_frame(L, 3), removal,
-                                       &count, &err),
-                 &count, &err);
+  edit e = check_rows(L);
+  bool ok = llmprof_change_remove(e.change, e.part, e.rows, check_removal(L, 4),
+                                  &e.count, &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:merge(part, operations, sum [, "work" | "call" | "gap"]) -> how many
@@ -256,46 +261,27 @@ static int c_remove(lua_State *L) {
  * together, or, without it, of those that follow each other on a stream. It
  * takes as long as all of them, or as the longest */
 static int c_merge(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_removal removal = check_removal(L, 5);
-  llmprof_error err;
-  return counted(
-      L,
-      llmprof_change_merge(change, part, llmprof_lua_check_frame(L, 3),
-                           lua_toboolean(L, 4), removal, &count, &err),
-      &count, &err);
+  edit e = check_rows(L);
+  bool ok = llmprof_change_merge(e.change, e.part, e.rows, lua_toboolean(L, 4),
+                                 check_removal(L, 5), &e.count, &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:ignore(part, operations) -> how many of collectives nobody waits for
  * any more */
 static int c_ignore(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_error err;
-  return counted(L,
-                 llmprof_change_ignore(
-                     change, part, llmprof_lua_check_frame(L, 3), &count, &err),
-                 &count, &err);
-}
-
-/* change:scale_all(factor): the time of all operations */
-static int c_scale_all(lua_State *L) {
-  llmprof_change_scale_all(llmprof_lua_unbox(L, 1, CHANGE), check_factor(L, 2));
-  return 0;
+  edit e = check_rows(L);
+  bool ok = llmprof_change_ignore(e.change, e.part, e.rows, &e.count, &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:cpu(part, ranges or nil, gap, call): factors of CPU gaps and of what
  * calls take by themselves, inside ranges, or everywhere */
 static int c_cpu(lua_State *L) {
-  size_t part;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_frame *ranges =
-      lua_isnil(L, 3) ? NULL : llmprof_lua_check_frame(L, 3);
-  llmprof_error err;
-  if (!llmprof_change_cpu(change, part, ranges, check_factor(L, 4),
-                          check_factor(L, 5), &err))
-    return llmprof_lua_raise(L, &err);
+  edit e = check_edit(L);
+  if (!llmprof_change_cpu(e.change, e.part, e.rows, check_factor(L, 4),
+                          check_factor(L, 5), &e.err))
+    return llmprof_lua_raise(L, &e.err);
   return 0;
 }
 
@@ -303,35 +289,25 @@ static int c_cpu(lua_State *L) {
  * wait no longer: all, the last of each range, or all but that */
 static int c_no_waits(lua_State *L) {
   static const char *const names[] = {"all", "last", "inner", NULL};
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
+  edit e = check_rows(L);
   llmprof_which which = (llmprof_which)luaL_checkoption(L, 4, "all", names);
-  llmprof_error err;
-  return counted(L,
-                 llmprof_change_no_waits(change, part,
-                                         llmprof_lua_check_frame(L, 3), which,
-                                         &count, &err),
-                 &count, &err);
+  bool ok = llmprof_change_no_waits(e.change, e.part, e.rows, which, &e.count,
+                                    &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:even(part, ranges) -> how many ranges take no longer than half of them
  * do */
 static int c_even(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_error err;
-  return counted(L,
-                 llmprof_change_even(
-                     change, part, llmprof_lua_check_frame(L, 3), &count, &err),
-                 &count, &err);
+  edit e = check_rows(L);
+  bool ok = llmprof_change_even(e.change, e.part, e.rows, &e.count, &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:graph(part, ranges, { launch, node, between (ns), least }) -> how many
  * calls one launch of a graph replaces in each of the ranges */
 static int c_graph(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_frame *ranges = llmprof_lua_check_frame(L, 3);
+  edit e = check_rows(L);
   luaL_checktype(L, 4, LUA_TTABLE);
   lua_Integer least = llmprof_lua_opt_integer(L, 4, "least", 12);
   luaL_argcheck(L, least >= 1, 4, "least is 1 or more");
@@ -343,40 +319,32 @@ static int c_graph(lua_State *L) {
   };
   luaL_argcheck(L, cost.launch >= 0 && cost.node >= 0 && cost.between >= 0, 4,
                 "times are 0 or more");
-  llmprof_error err;
-  return counted(
-      L, llmprof_change_graph(change, part, ranges, &cost, &count, &err),
-      &count, &err);
+  bool ok =
+      llmprof_change_graph(e.change, e.part, e.rows, &cost, &e.count, &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:untraced(part, ranges, launch, between) -> how many launches of graphs
  * take `launch` at most, and `between` less between two operations, in ns */
 static int c_untraced(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
-  llmprof_frame *ranges = llmprof_lua_check_frame(L, 3);
+  edit e = check_rows(L);
   double launch = luaL_checknumber(L, 4), between = luaL_checknumber(L, 5);
   luaL_argcheck(L, launch >= 0 && between >= 0, 4, "times are 0 or more");
-  llmprof_error err;
-  return counted(L,
-                 llmprof_change_untraced(change, part, ranges, launch, between,
-                                         &count, &err),
-                 &count, &err);
+  bool ok = llmprof_change_untraced(e.change, e.part, e.rows, launch, between,
+                                    &e.count, &e.err);
+  return counted(L, ok, &e);
 }
 
 /* change:blind(part) -> how many ranges were given the CPU times of others,
  * and a list of booleans: which */
 static int c_blind(lua_State *L) {
-  size_t part, count;
-  llmprof_change *change = check_change(L, &part);
+  edit e = check_edit(L);
   lua_getiuservalue(L, 1, 1);
-  size_t rows =
-      llmprof_replay_ranges(llmprof_lua_unbox(L, lua_gettop(L), REPLAY), part);
+  size_t rows = llmprof_replay_ranges(
+      llmprof_lua_unbox(L, lua_gettop(L), REPLAY), e.part);
   bool *blind = llmprof_lua_scratch(L, rows, sizeof *blind);
-  llmprof_error err;
-  if (!llmprof_change_blind(change, part, blind, &count, &err))
-    return llmprof_lua_raise(L, &err);
-  lua_pushinteger(L, (lua_Integer)count);
+  counted(L, llmprof_change_blind(e.change, e.part, blind, &e.count, &e.err),
+          &e);
   lua_createtable(L, (int)rows, 0);
   for (size_t i = 0; i < rows; i++) {
     lua_pushboolean(L, blind[i]);
@@ -392,13 +360,10 @@ static const luaL_Reg replay_methods[] = {
 };
 
 static const luaL_Reg change_methods[] = {
-    {"scale", c_scale},   {"ignore", c_ignore},
-    {"remove", c_remove}, {"scale_all", c_scale_all},
-    {"cpu", c_cpu},       {"no_waits", c_no_waits},
-    {"graph", c_graph},   {"untraced", c_untraced},
-    {"blind", c_blind},   {"even", c_even},
-    {"merge", c_merge},   {"close", close_change},
-    {NULL, NULL},
+    {"scale", c_scale}, {"ignore", c_ignore},     {"remove", c_remove},
+    {"merge", c_merge}, {"cpu", c_cpu},           {"no_waits", c_no_waits},
+    {"graph", c_graph}, {"untraced", c_untraced}, {"blind", c_blind},
+    {"even", c_even},   {"close", close_change},  {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -198,97 +198,40 @@ static bool is_taken(const llmprof_replay_part *part, int64_t time) {
   return part->from == part->to || (time >= part->from && time < part->to);
 }
 
-/* Rows of the calls that are taken. */
-static uint32_t *taken_calls(const llmprof_replay_part *part,
-                             const llmprof_column *const *c, size_t *count) {
-  size_t rows = llmprof_frame_rows(part->calls), room = 0;
-  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
-  uint32_t *taken = NULL;
-  for (size_t row = *count = 0; row < rows; row++) {
-    size_t i = row % LLMPROF_BLOCK;
-    if (i == 0) {
-      llmprof_cells(c[0], row, llmprof_block(row, rows), starts);
-      llmprof_cells(c[1], row, llmprof_block(row, rows), ends);
-    }
-    if (!is_taken(part, starts[i]) || !has_times(starts[i], ends[i])) continue;
-    if (!llmprof_grow(&taken, &room, *count + 1, sizeof *taken)) {
-      llmprof_free(taken);
-      return NULL;
-    }
-    taken[(*count)++] = (uint32_t)row;
-  }
-  return taken ? taken : llmprof_alloc(0, sizeof *taken);
-}
-
-/* Calls that are taken, by their places. */
-typedef struct taken_rows {
-  const llmprof_column *const *columns;
-  const uint32_t *rows, *threads;
-} taken_rows;
-
-/* By thread, start, and the longest first. */
-static int64_t key_of_call(const void *of, size_t place, int which) {
-  const taken_rows *t = of;
-  if (which == 2) return t->threads[place];
-  int64_t time = llmprof_cell(t->columns[1 - which], t->rows[place]);
-  return which == 1 ? time : -time;
-}
-
-/* Places in `taken` in that order. */
-static uint32_t *order_calls(llmprof_replay *r, const llmprof_column *const *c,
-                             const uint32_t *taken, size_t count,
-                             uint32_t *threads) {
-  const taken_rows of = {c, taken, threads};
-  for (size_t i = 0; i < count; i++) {
-    uint32_t row = taken[i];
-    if (!thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
-                       &threads[i]))
-      return NULL;
-  }
-  return llmprof_order_rows(count, 3, key_of_call, &of);
-}
-
-/* Calls as points; one inside of another is part of it. owner[row]: the point
- * that a call's operations belong to. */
+/* Calls as points. owner[row]: the point of a call, or REPLAY_NONE. */
 static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
                       uint32_t *owner, llmprof_error *err) {
   static const char *const names[] = {"start", "end", "pid", "tid", "name"};
   const llmprof_column *c[5];
+  renamed map;
   if (!replay_columns(part->calls, names, 5, 5, c, err)) return false;
-  size_t rows = llmprof_frame_rows(part->calls), count;
-  uint32_t *taken = taken_calls(part, c, &count);
-  uint32_t *threads = taken ? llmprof_alloc(count, sizeof *threads) : NULL;
-  uint32_t *order = threads ? order_calls(r, c, taken, count, threads) : NULL;
-  renamed map = {0};
-  bool ok = (order && renamed_open(&map, part->calls, c[4])) ||
-            llmprof_fail_nomem(err);
-  uint32_t outer = REPLAY_NONE;
-  for (size_t row = 0; row < rows; row++) owner[row] = REPLAY_NONE;
-  for (size_t i = 0; ok && i < count; i++) {
-    uint32_t row = taken[order[i]], thread = threads[order[i]];
-    int64_t start = llmprof_cell(c[0], row) + part->offset;
-    if (llmprof_interrupted_at(i)) ok = llmprof_fail_interrupted(err);
-    if (ok && outer != REPLAY_NONE && r->points[outer].thread == thread &&
-        start < r->points[outer].end) {
-      owner[row] = outer;
-      continue;
-    }
-    replay_point *p = ok ? new_point(r, err) : NULL;
+  if (!renamed_open(&map, part->calls, c[4])) return llmprof_fail_nomem(err);
+  size_t rows = llmprof_frame_rows(part->calls);
+  int64_t cells[2][LLMPROF_BLOCK];
+  bool ok = true;
+  for (size_t row = 0; ok && row < rows; row++) {
+    size_t i = row % LLMPROF_BLOCK;
+    for (int k = 0; i == 0 && k < 2; k++)
+      llmprof_cells(c[k], row, llmprof_block(row, rows), cells[k]);
+    int64_t start = cells[0][i], end = cells[1][i];
+    owner[row] = REPLAY_NONE;
+    if (llmprof_interrupted_at(row)) ok = llmprof_fail_interrupted(err);
+    if (!ok || !is_taken(part, start) || !has_times(start, end)) continue;
+    replay_point *p = new_point(r, err);
     ok = p != NULL;
     if (!ok) break;
-    uint32_t name = rename_id(r, &map, llmprof_cell(c[4], row));
+    uint32_t thread = 0, name = rename_id(r, &map, llmprof_cell(c[4], row));
+    if (name == REPLAY_NONE || !thread_number(r, llmprof_cell(c[2], row),
+                                              llmprof_cell(c[3], row), &thread))
+      ok = llmprof_fail_nomem(err);
     p->kind = REPLAY_CALL;
-    p->start = start;
-    p->end = llmprof_cell(c[1], row) + part->offset;
+    p->start = start + part->offset;
+    p->end = end + part->offset;
     p->thread = thread;
     p->name = name & REPLAY_NAMES;
-    owner[row] = outer = (uint32_t)(p - r->points);
-    if (name == REPLAY_NONE) ok = llmprof_fail_nomem(err);
+    owner[row] = (uint32_t)(p - r->points);
   }
   llmprof_free(map.ids);
-  llmprof_free(order);
-  llmprof_free(threads);
-  llmprof_free(taken);
   return ok;
 }
 
@@ -411,65 +354,46 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
 
 /* ---- rows of calls that synchronise, or that record events ---- */
 
-static int by_correlation(const void *a, const void *b) {
-  const replay_sync *x = a, *y = b;
-  if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
-  return (x->correlation > y->correlation) - (x->correlation < y->correlation);
-}
-
-static bool read_syncs(replay_syncs *syncs, llmprof_frame *frame, uint32_t part,
-                       llmprof_error *err) {
-  static const char *const names[] = {"pid", "correlation", "stream", "event"};
-  const llmprof_column *c[4];
-  if (!replay_columns(frame, names, 4, 4, c, err)) return false;
-  size_t rows = llmprof_frame_rows(frame);
-  if (!llmprof_grow(&syncs->items, &syncs->room, syncs->count + rows,
-                    sizeof *syncs->items))
-    return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < rows; row++)
-    syncs->items[syncs->count++] =
-        (replay_sync){.point = REPLAY_NONE,
-                      .part = part,
-                      .pid = llmprof_cell(c[0], row),
-                      .correlation = llmprof_cell(c[1], row),
-                      .stream = llmprof_cell(c[2], row),
-                      .event = llmprof_cell(c[3], row)};
-  return true;
-}
-
 /* Which call a row is of is found by process and correlation. Those of none are
- * left out. */
+ * left out, and so are further ones of a call. */
 static bool add_syncs(llmprof_replay *r, replay_syncs *syncs,
                       llmprof_frame *frame, llmprof_frame *calls,
                       const uint32_t *owner, llmprof_error *err) {
-  static const char *const names[] = {"pid", "correlation"};
-  const llmprof_column *c[2];
-  size_t first = syncs->count, kept = first;
-  if (!frame || !llmprof_frame_rows(frame)) return true;
-  if (!replay_columns(calls, names, 2, 2, c, err) ||
-      !read_syncs(syncs, frame, (uint32_t)r->part_count - 1, err))
-    return false;
-  replay_sync *end = syncs->items + syncs->count;
-  qsort(syncs->items + first, syncs->count - first, sizeof *end,
-        by_correlation);
-  for (size_t row = 0; row < llmprof_frame_rows(calls); row++) {
-    if (owner[row] == REPLAY_NONE) continue;
-    replay_sync wanted = {.pid = llmprof_cell(c[0], row),
-                          .correlation = llmprof_cell(c[1], row)};
-    replay_sync *one =
-        bsearch(&wanted, syncs->items + first, syncs->count - first,
-                sizeof *end, by_correlation);
-    while (one && one > syncs->items + first &&
-           !by_correlation(one - 1, &wanted))
-      one--;
-    for (; one && one < end && !by_correlation(one, &wanted); one++)
-      one->point = owner[row];
+  static const char *const names[] = {"pid", "correlation", "stream", "event"};
+  const llmprof_column *c[4];
+  if (!frame) return true;
+  if (!replay_columns(frame, names, 4, 4, c, err)) return false;
+  llmprof_intern rows;
+  llmprof_intern_init_keyed(&rows, sizeof(replay_sync),
+                            offsetof(replay_sync, stream));
+  bool ok = true;
+  for (size_t row = 0; ok && row < llmprof_frame_rows(frame); row++) {
+    const replay_sync one = {.pid = llmprof_cell(c[0], row),
+                             .correlation = llmprof_cell(c[1], row),
+                             .stream = llmprof_cell(c[2], row),
+                             .event = llmprof_cell(c[3], row),
+                             .part = (uint32_t)r->part_count - 1,
+                             .point = REPLAY_NONE};
+    ok = llmprof_intern_put(&rows, &one) || llmprof_fail_nomem(err);
   }
-  for (size_t i = first; i < syncs->count; i++)
-    if (syncs->items[i].point != REPLAY_NONE)
-      syncs->items[kept++] = syncs->items[i];
-  syncs->count = kept;
-  return true;
+  ok = ok && (!rows.count || replay_columns(calls, names, 2, 2, c, err));
+  for (size_t row = 0; ok && rows.count && row < llmprof_frame_rows(calls);
+       row++) {
+    const replay_sync key = {.pid = llmprof_cell(c[0], row),
+                             .correlation = llmprof_cell(c[1], row)};
+    replay_sync *one =
+        owner[row] == REPLAY_NONE ? NULL : llmprof_intern_seek(&rows, &key);
+    if (one) one->point = owner[row];
+  }
+  ok = ok && (llmprof_grow(&syncs->items, &syncs->room,
+                           syncs->count + rows.count, sizeof *syncs->items) ||
+              llmprof_fail_nomem(err));
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    const replay_sync *one = llmprof_intern_get(&rows, i);
+    if (one->point != REPLAY_NONE) syncs->items[syncs->count++] = *one;
+  }
+  llmprof_intern_free(&rows);
+  return ok;
 }
 
 bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,

@@ -111,9 +111,6 @@ bool llmprof_change_ignore(llmprof_change *change, size_t part,
                            llmprof_frame *rows, size_t *count,
                            llmprof_error *err);
 
-/* All operations at once. */
-void llmprof_change_scale_all(llmprof_change *change, double factor);
-
 /* CPU time inside ranges (pid, tid, start, end): gaps between calls and what
  * calls take by themselves, times `gap` and `call`. NULL: everywhere. */
 bool llmprof_change_cpu(llmprof_change *change, size_t part,

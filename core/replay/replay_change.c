@@ -100,11 +100,6 @@ bool llmprof_change_ignore(llmprof_change *c, size_t part, llmprof_frame *frame,
   return true;
 }
 
-void llmprof_change_scale_all(llmprof_change *c, double factor) {
-  for (size_t i = 0; i < c->replay->operation_count; i++)
-    if (c->work[i] > 0) c->work[i] *= (float)factor;
-}
-
 static bool all_gone(const llmprof_change *c, const replay_point *p) {
   for (uint32_t k = p->operations; k < p[1].operations; k++)
     if (c->work[c->replay->by_call[k]] >= 0) return false;
@@ -326,19 +321,17 @@ static bool inside_open(inside *in, llmprof_change *c, size_t part,
 }
 
 static bool find_points(inside *in, size_t row) {
+  const llmprof_replay *r = in->replay;
   int64_t start = llmprof_cell(in->start, row),
           end = llmprof_cell(in->end, row);
-  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return false;
-  for (size_t i = 0; i < in->replay->thread_count; i++) {
-    const replay_thread *t = in->replay->threads + i;
-    if (t->part != in->part || t->pid != llmprof_cell(in->pid, row) ||
-        t->tid != llmprof_cell(in->tid, row))
-      continue;
-    in->first = replay_point_from(in->replay, t, start);
-    in->last = replay_point_from(in->replay, t, end);
-    return true;
-  }
-  return false;
+  const replay_thread key = {.pid = llmprof_cell(in->pid, row),
+                             .tid = llmprof_cell(in->tid, row),
+                             .part = (uint32_t)in->part};
+  const replay_thread *t = llmprof_intern_seek(&r->known_threads, &key);
+  if (!t || start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return false;
+  in->first = replay_point_from(r, t, start);
+  in->last = replay_point_from(r, t, end);
+  return true;
 }
 
 /* To the next range of a thread that is known. */

@@ -98,9 +98,10 @@ typedef struct replay_part {
 
 /* A call that synchronises, by its process and correlation. */
 typedef struct replay_sync {
-  uint32_t point, part;
-  int64_t pid, correlation, stream, event;
+  int64_t pid, correlation; /* what it is found by */
+  int64_t stream, event;
   int64_t time; /* when its call ended */
+  uint32_t point, part;
 } replay_sync;
 
 typedef struct replay_syncs {

@@ -7,11 +7,13 @@
 #include "frame/sort.h"
 #include "replay/replay_internal.h"
 
-/* At one time the edges of ranges come first, as they were added before the
- * calls of their part. */
-static int64_t point_key(const void *of, size_t i, int major) {
-  const llmprof_replay *r = of;
-  return major ? r->points[i].thread : r->points[i].start;
+/* By thread and start; at one time the edges of ranges come first, then the
+ * longest calls. */
+static int64_t point_key(const void *of, size_t i, int which) {
+  const replay_point *p = ((const llmprof_replay *)of)->points + i;
+  if (which == 2) return p->thread;
+  if (which == 1) return p->start;
+  return p->kind == REPLAY_EDGE ? INT64_MIN : -p->end;
 }
 
 static int64_t operation_key(const void *of, size_t i, int major) {
@@ -52,12 +54,33 @@ static uint32_t *inverse(const uint32_t *order, size_t count) {
   return places;
 }
 
+/* A call inside of another one is part of it: its point goes. Write where each
+ * point is afterwards. */
+static void fold_nested(llmprof_replay *r, uint32_t *places) {
+  uint32_t outer = REPLAY_NONE, kept = 0;
+  for (uint32_t i = 0; i < r->point_count; i++) {
+    const replay_point *p = r->points + i;
+    if (p->kind == REPLAY_CALL && outer != REPLAY_NONE &&
+        p->thread == r->points[outer].thread &&
+        p->start < r->points[outer].end) {
+      places[i] = outer;
+      continue;
+    }
+    if (p->kind == REPLAY_CALL) outer = kept;
+    r->points[kept] = *p;
+    places[i] = kept++;
+  }
+  r->point_count = kept;
+}
+
 static bool sort_points(llmprof_replay *r) {
   size_t count = r->point_count;
-  uint32_t *order = llmprof_order_rows(count, 2, point_key, r);
+  uint32_t *order = llmprof_order_rows(count, 3, point_key, r);
   uint32_t *places = order ? inverse(order, count) : NULL;
   if (places) {
     reorder(r->points, sizeof *r->points, order, count);
+    fold_nested(r, order);
+    for (size_t i = 0; i < count; i++) places[i] = order[places[i]];
     for (size_t i = 0; i < r->operation_count; i++)
       renumber(&r->operations[i].call, places);
     for (size_t i = 0; i < r->range_count; i++) {

@@ -548,7 +548,7 @@ end
 local function hand_over(model, part, change, most)
   if not part.found.by_engine then return end
   local idle, counts, sums = model:change(), {}, {}
-  idle:scale_all(0)
+  idle:scale(part.number, part.operations, 0)
   local lengths = model:run(idle)[part.number]
   for i, one in ipairs(part.units) do
     counts[one.stage] = (counts[one.stage] or 0) + 1

@@ -161,7 +161,7 @@ end
 
 
 local function free_gpu(self, change)
-  change:scale_all(0)
+  for _, part in ipairs(self.model.parts) do change:scale(part.number, part.operations, 0) end
   return self.model:run(change)
 end
 

@@ -566,7 +566,8 @@ function model.new(sources, in_part, stage)
   local given = {}
   for number, part in ipairs(self.parts) do
     local window = part.window or {}
-    given[number] = { operations = operations(part, instances[number]),
+    part.operations = operations(part, instances[number])
+    given[number] = { operations = part.operations,
       calls = check(part.trace:frame "api"), ranges = units.frame(part.units, nil, "with_tail"),
       offset = part.offset, from = window.from, to = window.to,
       waits = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", part.window),
