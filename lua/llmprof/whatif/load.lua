@@ -12,7 +12,6 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
-local process_pool = require "llmprof.process.pool"
 local source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local tables = require "llmprof.tables"
@@ -206,21 +205,7 @@ local function interval(steps, count)
 end
 
 
--- Note the step in which a request has its last token. ends: { numbers of steps, the soonest last;
--- by place a request that ends in it, linked to the others by `along` }.
-local function add_end(ends, number, one)
-  local numbers, heads = ends[1], ends[2]
-  local place = #numbers
-  while place > 0 and numbers[place] < number do place = place - 1 end
-  if numbers[place] == number then
-    one.along, heads[place] = heads[place], one
-  else
-    one.along = nil
-    table.insert(numbers, place + 1, number)
-    table.insert(heads, place + 1, one)
-  end
-end
-
+local NOBODY = {}
 
 -- Let requests through the queue. given: steps (as for interval), front (ms of each request, alone
 -- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
@@ -229,60 +214,35 @@ end
 -- than others it reaches the engine. Each gets `began` and `ended`, when its first and last token
 -- reach the client, and `met`, how many tokens of prompts were in the step of its last one.
 local function pass(given, arrivals, done)
-  local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
-  local next_sent, next_in, left = 1, 1, nil -- left: of the prompt of the next one in
-  local ready = {} -- when requests are through the front end
-  local numbers, heads = {}, {}
-  local ends, lengths = { numbers, heads }, {} -- lengths: of steps, by how many decode
+  local now, number, decoding = 0, 0, 0 -- number: of the last step
+  local next_in, free = 1, 0 -- free: when the front end is
+  local ready, left -- when the next one in is through the front end; tokens left of its prompt
+  local ends, lengths = {}, {} -- by step those that end in it; ms by how many decode
   local held_first, held_last -- what reaches the client after the next step
 
-  local function admit(one)
-    while one and one.sent <= now do
+  local function next_ready()
+    local one = arrivals[next_in]
+    if one and not ready then
       free = math.max(free, one.sent) + given.front
-      ready[next_sent] = free + given.before + (one.late or 0)
-      next_sent = next_sent + 1
-      one = arrivals[next_sent]
+      ready = free + given.before + (one.late or 0)
     end
+    return ready or math.huge
   end
 
-  -- when something comes that the engine does not have yet
-  local function next_arrival()
-    local one = arrivals[next_sent]
-    return math.min(one and one.sent or math.huge, ready[next_in] or math.huge)
-  end
-
-  local function deliver(first, last)
-    local one = first
-    while one do
-      one.began = now
-      one = one.beside
-    end
-    one = last
-    while one do
-      one.ended = now
-      one = one.along
-    end
-    one = done and last
-    while one do
-      local along = one.along
-      done(one, now)
-      one = along
-    end
-  end
-
-  -- how many tokens, and the requests whose last one is among them, `beside` each other
+  -- how many tokens, and the requests whose last one is among them; nil without
   local function take_prompts()
-    local room, taken, first = given.budget - decoding, 0, nil
-    while ready[next_in] and ready[next_in] <= now and room > 0 do
+    local room, taken, whole = given.budget - decoding, 0, nil
+    while next_ready() <= now and room > 0 do
       local one = arrivals[next_in]
       left = left or one.prompt
       local part = math.min(left, room)
       left, room, taken = left - part, room - part, taken + part
       if left > 0 then break end
-      one.beside, first = first, one
-      next_in, left = next_in + 1, nil
+      whole = whole or {}
+      whole[#whole + 1] = one
+      next_in, ready, left = next_in + 1, nil, nil
     end
-    return taken, first
+    return taken, whole
   end
 
   local function length_of(count)
@@ -290,59 +250,44 @@ local function pass(given, arrivals, done)
     return lengths[count]
   end
 
-  -- those that begin to decode; returns those that end in this step
-  local function begin(first, last, prompts)
-    while first do
-      first.met = prompts
-      if first.tokens > 1 then
-        add_end(ends, number + first.tokens - 1, first)
-        decoding = decoding + 1
-      else
-        first.along, last = last, first
-      end
-      first = first.beside
-    end
-    return last
-  end
-
-  -- returns those that end in it
+  -- first: those that begin to decode; returns those that end in it
   local function step(prompts, first)
-    local ms, count, last = length_of(decoding), 1, nil
+    local ms, count = length_of(decoding), 1
     if prompts == 0 and not held_first and not held_last then
       -- all steps until something changes are alike
-      count = math.max(1, math.min(numbers[#numbers] - number,
-        math.ceil((next_arrival() - now) / ms)))
+      local most = math.ceil((next_ready() - now) / ms)
+      while count < most and not ends[number + count] do count = count + 1 end
     end
     number = number + count
     now = now + (prompts > 0 and math.max(ms, given.prefill, given.token * prompts)
       or count * ms)
-    if numbers[#numbers] == number then
-      last = heads[#heads]
-      numbers[#numbers], heads[#heads] = nil, nil
-      local one = last
-      while one do
-        decoding = decoding - 1
-        one = one.along
-      end
+    for _, one in ipairs(first or NOBODY) do
+      local place = number + one.tokens - 1
+      one.met, ends[place] = prompts, ends[place] or {}
+      table.insert(ends[place], one)
+      decoding = decoding + 1
     end
-    return begin(first, last, prompts)
+    local last = ends[number]
+    ends[number], decoding = nil, decoding - (last and #last or 0)
+    return last
   end
 
   while true do
-    local one, prompts, first, last = arrivals[next_sent], 0, nil, nil
-    if one and one.sent <= now then admit(one) end
-    if ready[next_in] and ready[next_in] <= now then prompts, first = take_prompts() end
+    local prompts, first, last = 0, nil, nil
+    if next_ready() <= now then prompts, first = take_prompts() end
     if prompts > 0 or decoding > 0 then
       last = step(prompts, first)
     elseif not held_first and not held_last then
-      now = math.max(now, next_arrival())
+      now = next_ready()
       if now == math.huge then return end
     end
     if given.ahead == 1 then
       first, held_first = held_first, first
       last, held_last = held_last, last
     end
-    if first or last then deliver(first, last) end
+    for _, one in ipairs(first or NOBODY) do one.began = now end
+    for _, one in ipairs(last or NOBODY) do one.ended = now end
+    for _, one in ipairs(done and last or NOBODY) do done(one, now) end
   end
 end
 
@@ -540,18 +485,9 @@ end
 
 
 -- The queues that requests may have gone through: that which fits best, then, if it fits well
--- enough, the same of an engine that schedules otherwise, which another process fits meanwhile.
+-- enough, the same of an engine that schedules otherwise.
 local function fits_of(levels, in_rounds)
-  local function ahead()
-    local given = fitted(levels, in_rounds, 1)
-    given.levels = nil
-    return given
-  end
-  local pool <close> = process_pool.begin(process_pool.threads() > 1 and { { ahead } } or {})
-  local one = fitted(levels, in_rounds, 0)
-  local ok, other = pool:take(1)
-  other = ok and other or ahead()
-  other.levels = levels
+  local one, other = fitted(levels, in_rounds, 0), fitted(levels, in_rounds, 1)
   if other.sum < one.sum then one, other = other, one end
   if one.typical > MOST_MISSED then
     usage(("load: the queue model misses what was measured by %.0f %%"):format(100 * one.typical),
