@@ -2,14 +2,15 @@
 -- for the GPU, or hold up what the CPU would launch.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "allocations", own_code = true }
+local rule = { name = "allocations", own_code = true, of_decode = true }
 
 -- Calls per step from which on every step allocates, and the share of the stage's time that the
 -- GPU waits in them.
 local PER_STEP, WORTH = 0.9, 0.05
 
 
-local function examine_stage(results, stage, report)
+function rule.examine_stage(results, stage, report)
+  if not (stage.api and stage.waiting) then return "what the CPU did meanwhile is not known" end
   local calls = stage.api.memory.calls
   local waits = math.min(stage.api.memory.ns, evidence.waiting(results, stage))
   local seen = ("%s that allocate, pin or free memory in %s"):format(evidence.things(calls, "call"),
@@ -18,7 +19,6 @@ local function examine_stage(results, stage, report)
     return seen
   end
   report.finding {
-    stage = stage.name,
     title = ("%s allocates or pins memory in every step"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s that allocate, pin or free, %s a step, %s in them",
@@ -35,14 +35,6 @@ local function examine_stage(results, stage, report)
     confidence = "high",
   }
   return seen
-end
-
-
-function rule.examine(results, report)
-  return evidence.each_decode(results, report, function(_, stage)
-    if not (stage.api and stage.waiting) then return "what the CPU did meanwhile is not known" end
-    return examine_stage(results, stage, report)
-  end)
 end
 
 

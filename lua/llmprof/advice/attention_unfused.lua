@@ -63,7 +63,6 @@ local function examine_part(results, stage, part, report)
   local others = around(results, stage, part, softmax)
   local where = part and stage.name .. "/" .. part or stage.name
   report.finding {
-    stage = stage.name,
     title = ("the attention of %s is not fused"):format(where),
     evidence = evidence.with_kernels({
       evidence.note(evidence.TIMELINE, "%s softmax kernels, %s of the stage's GPU time, and no "

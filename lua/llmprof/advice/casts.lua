@@ -39,7 +39,6 @@ function rule.examine_stage(results, stage, report)
     or by_launches and casts.calls >= OF_KERNELS * stage.kernels) then
     local changes, ids = changes_of(results, stage, casts, scores)
     report.finding {
-      stage = stage.name,
       title = ("%s converts between types %s times"):format(stage.name,
         evidence.count(casts.calls)),
       evidence = evidence.with_kernels({

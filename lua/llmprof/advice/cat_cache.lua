@@ -2,7 +2,7 @@
 -- its shape changes, so that no CUDA graph can be captured.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "cat_cache", own_code = true }
+local rule = { name = "cat_cache", own_code = true, of_decode = true }
 
 -- Joins per attention kernel from which on both keys and values are joined.
 local PER_ATTENTION = 2
@@ -26,7 +26,6 @@ local function found(results, stage, joins, attention)
   local cache = stage.cost and stage.cost.kv_read_bytes
   local changes, assumption = change_of(stage, joins, attention)
   return {
-    stage = stage.name,
     title = ("%s re-concatenates the KV cache in every step"):format(stage.name),
     evidence = evidence.with_kernels({
       evidence.note(evidence.TIMELINE, "%s joins of tensors for %s attention kernels per step, %s "
@@ -65,7 +64,7 @@ function rule.kernels_of(results, stage)
 end
 
 
-local function examine_stage(results, stage, report)
+function rule.examine_stage(results, stage, report)
   local joins, attention, are_of_cache = joins_of(results, stage)
   if attention.calls == 0 then return "no attention kernel is known by its name" end
   if not are_of_cache then
@@ -73,11 +72,6 @@ local function examine_stage(results, stage, report)
       evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps))
   end
   report.finding(found(results, stage, joins, attention))
-end
-
-
-function rule.examine(results, report)
-  return evidence.each_decode(results, report, examine_stage)
 end
 
 

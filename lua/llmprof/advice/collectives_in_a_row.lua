@@ -37,7 +37,6 @@ function rule.examine_stage(results, stage, report)
   end
   local group = evidence.kernels(results, stage, evidence.is_collective)
   report.finding {
-    stage = stage.name,
     title = ("%s divides what its ranks exchange into %s collectives in a row"):format(stage.name,
       evidence.count(made.calls / math.max(made.calls - made.in_row, 1))),
     evidence = { evidence.note(evidence.TIMELINE, "%s of %s follow another of their kind, with no "

@@ -65,20 +65,8 @@ function evidence.part(part, whole) return whole > 0 and part / whole or 0 end
 
 -- ---- ranks ----
 
--- What the results say of ranks and steps; else nil, and what the rule returns.
-function evidence.ranks(results, report)
-  if results.ranks then return results.ranks end
-  return nil, report.abstain "no steps and no second rank were found"
-end
-
-
--- The same for a rule about the steps of a serving engine.
-function evidence.steps_of_engine(results, report)
-  local record, said = evidence.ranks(results, report)
-  if record and record.source ~= "labels" then return nil, "no engine marks its steps" end
-  return record, said
-end
-
+-- Why a rule about the steps of a serving engine is silent where results.ranks has no others.
+evidence.NO_STEPS = "no engine marks its steps"
 
 -- How many ranks run a stage of the timeline, which is the first file, side by side.
 evidence.ranks_in_trace = overhead.ranks_in_trace
@@ -108,17 +96,9 @@ function evidence.decodes(results)
 end
 
 
--- Why a rule about them abstains where there is none.
+-- Why a rule abstains where there is none of them, and where the decoder is not known.
 evidence.UNCOUNTED = "the steps of decode are not counted (tokens and batch in metrics.json)"
-
--- Asks examine(results, stage, report) about each of them, abstains without any; the last
--- of the reasons that it gave for being silent.
-function evidence.each_decode(results, report, examine)
-  local list, why = evidence.decodes(results), nil
-  if #list == 0 then report.abstain(evidence.UNCOUNTED) end
-  for _, stage in ipairs(list) do why = examine(results, stage, report) or why end
-  return why
-end
+evidence.UNDESCRIBED = "the model's architecture is not known (model.architecture in metrics.json)"
 
 
 -- Stages within others that the GPU works through, while it may wait for most of

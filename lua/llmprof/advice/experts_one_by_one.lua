@@ -2,7 +2,7 @@
 -- the kernels around them for each, and often a wait to learn which were chosen.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "experts_one_by_one", own_code = true }
+local rule = { name = "experts_one_by_one", own_code = true, of_decode = true }
 
 -- Products of one expert: gate, up and down.
 local PER_EXPERT = 3
@@ -31,7 +31,6 @@ local function found(results, stage, experts, products)
   local operations = networks and networks.count >= experts.active and networks.operations
     or PER_EXPERT
   return {
-    stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s matmuls per step, none grouped",
@@ -53,7 +52,23 @@ local function found(results, stage, experts, products)
 end
 
 
-local function examine_stage(results, stage, experts, report)
+-- Experts as the timeline shows them: networks that run one after the other in each layer.
+local function seen_in(results)
+  local networks = results.layers and results.layers.networks
+  return networks and networks.count >= NETWORKS and { seen = true, routed = networks.count,
+    active = networks.count, layers = results.layers.count, dense = 0, shared = 0 } or nil
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local experts = evidence.decoder_of(results) or seen_in(results)
+  if not experts then
+    return report.abstain(evidence.UNDESCRIBED)
+  elseif not experts.routed then
+    return "the model has no experts"
+  elseif not experts.active then
+    return report.abstain "num_experts_per_tok is not in model.architecture"
+  end
   local products = evidence.kernels(results, stage, evidence.is_whole_product)
   local grouped = evidence.kernels(results, stage, evidence.is_grouped_product)
   if grouped.calls > 0 then
@@ -66,33 +81,6 @@ local function examine_stage(results, stage, experts, report)
       evidence.count(products.calls / stage.steps), per_step)
   end
   report.finding(found(results, stage, experts, products))
-end
-
-
--- Experts as the timeline shows them: networks that run one after the other in each layer.
-local function seen_in(results)
-  local networks = results.layers and results.layers.networks
-  return networks and networks.count >= NETWORKS and { seen = true, routed = networks.count,
-    active = networks.count, layers = results.layers.count, dense = 0, shared = 0 } or nil
-end
-
-
-function rule.examine(results, report)
-  local stages = evidence.decodes(results)
-  local experts = evidence.decoder_of(results) or seen_in(results)
-  if #stages == 0 then
-    return report.abstain(evidence.UNCOUNTED)
-  elseif not experts then
-    return report.abstain
-      "the model's architecture is not known (model.architecture in metrics.json)"
-  elseif not experts.routed then
-    return "the model has no experts"
-  elseif not experts.active then
-    return report.abstain "num_experts_per_tok is not in model.architecture"
-  end
-  local why
-  for _, stage in ipairs(stages) do why = examine_stage(results, stage, experts, report) end
-  return why
 end
 
 

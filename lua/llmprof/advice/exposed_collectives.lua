@@ -36,7 +36,6 @@ function rule.examine_stage(results, stage, report)
   end
   local changes, ids = changes_of(results, stage, own)
   report.finding {
-    stage = stage.name,
     title = ("%s computes nothing during its collectives, though they have a stream of their own")
       :format(stage.name),
     evidence = { evidence.note(evidence.TIMELINE, "%s on streams of their own take %s, and for %s "

@@ -2,7 +2,8 @@
 -- they are fewer launches, and larger ones.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "fused_projections", own_code = true, fewer_launches = true }
+local rule = { name = "fused_projections", own_code = true, of_decode = true,
+  fewer_launches = true }
 
 -- Products of a layer: query, key, value and output; gate, up and down. Fused: two
 -- of attention, two of the network.
@@ -21,7 +22,9 @@ local function expected(decoder, grouped)
 end
 
 
-local function examine_stage(results, stage, decoder, report)
+function rule.examine_stage(results, stage, report)
+  local decoder = evidence.decoder_of(results)
+  if not decoder then return report.abstain(evidence.UNDESCRIBED) end
   local products = evidence.kernels(results, stage, evidence.is_whole_product)
   local grouped = evidence.kernels(results, stage, evidence.is_grouped_product)
   local all, saved = expected(decoder, grouped.calls > 0)
@@ -31,7 +34,6 @@ local function examine_stage(results, stage, decoder, report)
       evidence.count(per_step), all)
   end
   report.finding {
-    stage = stage.name,
     title = ("%s computes query, key and value, and gate and up, as matmuls of their own")
       :format(stage.name),
     evidence = {
@@ -46,20 +48,6 @@ local function examine_stage(results, stage, decoder, report)
     kernels = products.ids,
     confidence = "medium",
   }
-end
-
-
-function rule.examine(results, report)
-  local stages, decoder = evidence.decodes(results), evidence.decoder_of(results)
-  if #stages == 0 then
-    return report.abstain(evidence.UNCOUNTED)
-  elseif not decoder then
-    return report.abstain
-      "the model's architecture is not known (model.architecture in metrics.json)"
-  end
-  local why
-  for _, stage in ipairs(stages) do why = examine_stage(results, stage, decoder, report) end
-  return why
 end
 
 

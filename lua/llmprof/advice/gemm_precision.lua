@@ -58,7 +58,6 @@ local function report_odd(results, stage, report)
   end)
   if group.share < WORTH_ODD then return end
   report.finding {
-    stage = stage.name,
     title = ("%s multiplies 16-bit matrices by kernels for odd dimensions"):format(stage.name),
     evidence = evidence.with_kernels({ evidence.note(evidence.TIMELINE,
       "%s of the stage's GPU time", evidence.percent(group.share)) }, group, stage),
@@ -83,7 +82,6 @@ function rule.examine_stage(results, stage, report)
       notes[i + 1] = evidence.note(source or "kernel name", "%s, %s", note.text, kind)
     end
     report.finding {
-      stage = stage.name,
       title = ("%s multiplies matrices in fp32 or tf32"):format(stage.name),
       evidence = notes,
       try = "bf16 or fp16 inputs with dimensions that are multiples of 8; for what must stay "

@@ -3,7 +3,7 @@
 -- device inside a step, loops over experts on the CPU, or lets tensors grow.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "graph_missing", own_code = true, general = true }
+local rule = { name = "graph_missing", own_code = true, of_decode = true, general = true }
 
 -- With fewer launches a step there is little for a graph to replace.
 local FEWEST = 20
@@ -12,7 +12,7 @@ local FEWEST = 20
 local IN_PART = 1.1
 
 
-local function examine_stage(results, stage, report)
+function rule.examine_stage(results, stage, report)
   local per_step = stage.launches / stage.steps
   if evidence.replays_graphs(stage) then
     return ("graphs are replayed: %s kernels in %s launches per step"):format(
@@ -24,7 +24,6 @@ local function examine_stage(results, stage, report)
       evidence.percent(evidence.waiting_share(results, stage)))
   end
   report.finding {
-    stage = stage.name,
     title = ("the steps of %s are not replayed as a CUDA graph"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s launches and %s kernels per step, %s",
@@ -39,11 +38,6 @@ local function examine_stage(results, stage, report)
     assumption = "shapes are static, and nothing in a step waits for the GPU",
     confidence = "medium",
   }
-end
-
-
-function rule.examine(results, report)
-  return evidence.each_decode(results, report, examine_stage)
 end
 
 

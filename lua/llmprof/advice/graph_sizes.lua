@@ -98,8 +98,8 @@ end
 
 
 function rule.examine(results, report)
-  local record, said = evidence.steps_of_engine(results, report)
-  if not record then return said end
+  local record = results.ranks
+  if record.source ~= "labels" then return evidence.NO_STEPS end
   local made = count(results, record)
   if made.all == 0 then return "there are no decode steps" end
   local eager, padded = made.eager >= EAGER * made.all, made.padded >= PADDED * made.all

@@ -36,7 +36,7 @@ end
 
 local function report_through_host(results, stage, calls, bytes, report)
   report.finding {
-    stage = stage.name, title = ("data of %s goes to the host and comes back"):format(stage.name),
+    title = ("data of %s goes to the host and comes back"):format(stage.name),
     evidence = { evidence.note(evidence.TIMELINE, "%s of %s to the host, each followed by a wait "
       .. "and one of as much back; the GPU is idle for %s of %s",
       evidence.things(calls, "copy"), text.bytes(bytes), evidence.time(stage.gpu_idle_ns),
@@ -76,7 +76,6 @@ function rule.examine_stage(results, stage, report)
   end
   local computing = math.max(stage.gpu_busy_ns - alone, 0)
   report.finding {
-    stage = stage.name,
     title = ("%s copies from or to the host for %s of its time, and computes nothing meanwhile")
       :format(stage.name, evidence.percent(alone / time)),
     evidence = {

@@ -7,7 +7,8 @@
 --
 -- or, for a rule that looks at each measured stage by itself, examine_stage =
 -- function(results, stage, report) ... end, which is not asked when no stage was
--- measured: the rule abstains. Stages within others are asked about first where
+-- measured: the rule abstains. Where of_decode = true it is asked of those whose steps are
+-- counted and each make a token. Stages within others are asked about first where
 -- children = true and the GPU works through most of them; where the rule finds
 -- something there, it is not asked about the stage that they are in.
 --
@@ -22,8 +23,8 @@
 -- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
 -- gives back of the waiting is no cause of it.
 --
--- Where of_ranks = true it asks results.ranks alone: it is asked of ranks that were put
--- together without a timeline, too.
+-- Where of_ranks = true it asks results.ranks, without which it abstains, alone: it is asked of
+-- ranks that were put together without a timeline, too.
 --
 -- Where about = "engine_metrics", say, it is asked of results that have that field alone,
 -- and else is not spoken of.
@@ -32,7 +33,7 @@
 -- report.abstain(why) when it lacks the data to tell. When it finds nothing it
 -- returns the reason, one line, which the reports list. A finding:
 --   title       what is wrong, one line
---   stage       the stage it is about (optional)
+--   stage       the stage it is about (optional; of examine_stage its own)
 --   evidence    list of { text, source }: numbers and where they come from
 --   try         what to do about it
 --   changes     what the remedy changes, in the words of `llmprof whatif`: a list of texts. What
@@ -479,6 +480,7 @@ local function reporter(rule, results, into, replay)
     if type(finding) ~= "table" then refuse(rule, "a finding is a table") end
     local of_others = finding.of_others
     finding.rule, finding.of_others = rule.name, nil
+    finding.stage = finding.stage or report.stage
     finding.blocking = finding.blocking and true or nil
     for _, key in ipairs { "evidence", "kernels", "changes" } do
       if type(finding[key]) == "table" then finding[key] = json.list(finding[key]) end
@@ -491,6 +493,7 @@ local function reporter(rule, results, into, replay)
     report.count = report.count + 1
   end
   function report.abstain(why)
+    if report.abstained then return end -- of another stage
     into.abstained[#into.abstained + 1] = { rule = rule.name, why = why }
     report.abstained = true
   end
@@ -510,6 +513,7 @@ end
 -- Ask a rule about one stage; whether it found something.
 local function examine_one(rule, results, stage, report, into)
   local count = report.count
+  report.stage = stage.name
   local why = rule.examine_stage(results, stage, report)
   note_silence(rule, report, count, stage.name, why, into)
   return report.count > count
@@ -517,8 +521,10 @@ end
 
 
 local function examine_stages(rule, results, report, into)
-  local stages, within = evidence.stages(results), {}
-  if #stages == 0 then return report.abstain "no stage was measured" end
+  local stages, within = (rule.of_decode and evidence.decodes or evidence.stages)(results), {}
+  if #stages == 0 then
+    return report.abstain(rule.of_decode and evidence.UNCOUNTED or "no stage was measured")
+  end
   for _, stage in ipairs(rule.children and evidence.working_children(results) or {}) do
     if examine_one(rule, results, stage, report, into) then within[stage.parent] = stage.name end
   end
@@ -536,7 +542,11 @@ end
 
 local function ask(rule, results, into, replay)
   local report = reporter(rule, results, into, replay)
-  if not rule.examine then return examine_stages(rule, results, report, into) end
+  if rule.of_ranks and not results.ranks then
+    return report.abstain "no steps and no second rank were found"
+  elseif not rule.examine then
+    return examine_stages(rule, results, report, into)
+  end
   note_silence(rule, report, 0, nil, rule.examine(results, report), into)
 end
 

@@ -64,7 +64,6 @@ function rule.examine_stage(results, stage, report)
     return ("long additions and copies take %s of the GPU time"):format(evidence.percent(share))
   end
   report.finding {
-    stage = stage.name,
     title = ("%s of the GPU time of %s goes into large additions and copies"):format(
       evidence.percent(share), stage.name),
     evidence = {

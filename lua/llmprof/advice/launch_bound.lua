@@ -116,7 +116,6 @@ function rule.examine_stage(results, stage, report)
   end
   local elsewhere = evidence.is_scheduled_elsewhere(results)
   report.finding {
-    stage = stage.name,
     title = title_of(results, stage),
     evidence = what_was_seen(results, stage),
     try = remedy(results, stage),

@@ -75,7 +75,6 @@ function rule.examine_stage(results, stage, report)
   local share = evidence.part(all.ns, stage.gpu_time_ns)
   if share >= WORTH then
     report.finding {
-      stage = stage.name,
       title = ("%s spends its GPU time on moving data"):format(stage.name),
       evidence = evidence.with_kernels(notes_of(group, copies, stage), group, stage),
       try = remedy(results, copies),

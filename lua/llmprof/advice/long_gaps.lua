@@ -50,7 +50,6 @@ function rule.examine_stage(results, stage, report)
   end
   local where = place.line and (" at %s"):format(place.line) or ""
   report.finding {
-    stage = stage.name,
     title = ("the GPU waits long before %s%s in step after step of %s"):format(place.ended_by,
       where, stage.name),
     evidence = {

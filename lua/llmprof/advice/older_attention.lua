@@ -47,7 +47,6 @@ function rule.examine_stage(results, stage, report)
   end
   local most, changes = changes_of(stage, group)
   report.finding {
-    stage = stage.name,
     title = ("attention of %s runs kernels of an older generation than the GPU"):format(stage.name),
     evidence = { evidence.note(evidence.TIMELINE, "%s in kernels of %s, %s of the GPU time, on "
       .. "compute capability %.1f", evidence.time(group.ns), most[2],

@@ -19,7 +19,6 @@ function rule.examine_stage(results, stage, report)
     return lists.has(other.names, kernel.short_name)
   end)
   report.finding {
-    stage = stage.name,
     title = ("another program works on the GPU during %s"):format(stage.name),
     evidence = { evidence.note(evidence.TIMELINE, "%s launches of %s, few of each, last longer "
       .. "than others like them, half of them by %s or more: the GPU went to another program",

@@ -20,7 +20,6 @@ function rule.examine_stage(results, stage, report)
     return kernel.name == other.kernel
   end)
   report.finding {
-    stage = stage.name,
     title = ("kernels of another stream hold the steps of %s up"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "for %s of %s kernels of steps are launched and wait, while "

@@ -65,8 +65,8 @@ end
 
 
 function rule.examine(results, report)
-  local record, said = evidence.steps_of_engine(results, report)
-  if not record then return said end
+  local record = results.ranks
+  if record.source ~= "labels" then return evidence.NO_STEPS end
   local row, most = longest_row(record), turning_point(results)
   if most and row.count >= IN_A_ROW and row.tokens <= FEW * most then
     report_small(row, most, report)

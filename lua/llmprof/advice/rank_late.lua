@@ -162,8 +162,7 @@ end
 
 
 function rule.examine(results, report)
-  local record, said = evidence.ranks(results, report)
-  if not record then return said end
+  local record = results.ranks
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
   if verdict.kind == "unknown" then

@@ -51,7 +51,6 @@ function rule.examine_stage(results, stage, report)
   end
   local idle = slow.idle_ns and "; the GPU was idle for " .. evidence.time(slow.idle_ns) .. " of it"
   report.finding {
-    stage = stage.name,
     title = ("a few steps of %s take many times as long as the others"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s took %s to %s, half of all less than %s",

@@ -35,7 +35,6 @@ function rule.examine_stage(results, stage, report)
       :format(evidence.count(in_a_row))
   end
   report.finding {
-    stage = stage.name,
     title = ("%s runs many short elementwise kernels"):format(stage.name),
     evidence = evidence.with_kernels({
       evidence.note(evidence.TIMELINE, "%s of %s kernels are elementwise or reduce, not fused, and "

@@ -37,8 +37,8 @@ end
 
 
 function rule.examine(results, report)
-  local record, said = evidence.steps_of_engine(results, report)
-  if not record then return said end
+  local record = results.ranks
+  if record.source ~= "labels" then return evidence.NO_STEPS end
   local group = lists.find(record.stages or {}, "phase", "decode")
   local own = group and lists.largest(group.ranks, function(rank) -- where this waits, all do
     return rank.interval_ns and rank.idle_ns and -rank.idle_ns

@@ -2,7 +2,7 @@
 -- verifies.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "token_choice" }
+local rule = { name = "token_choice", of_decode = true }
 
 -- From this share of the stage's GPU time on, each.
 local WORTH = 0.03
@@ -28,7 +28,6 @@ local function examine_sorts(results, stage, report)
   end
   local sorts = evidence.kernels(results, stage, of_step)
   report.finding {
-    stage = stage.name,
     title = ("%s sorts the vocabulary for each token"):format(stage.name),
     evidence = evidence.with_kernels({ evidence.note(evidence.TIMELINE,
       "sorts and sums outside of layers take %s, %s of the stage's GPU time",
@@ -83,7 +82,6 @@ local function examine_drafts(results, stage, draft, report)
   end), unverified(results, draft)
   if drafts.share < WORTH or not same then return "steps verify what is drafted" end
   report.finding {
-    stage = stage.name,
     title = ("%s drafts tokens that no step verifies"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "drafts take %s of the stage's GPU time",
@@ -101,16 +99,14 @@ local function examine_drafts(results, stage, draft, report)
 end
 
 
-function rule.examine(results, report)
-  return evidence.each_decode(results, report, function(_, stage)
-    local why = examine_sorts(results, stage, report)
-    for _, draft in ipairs(results.stages) do
-      if draft.parent == stage.name and draft.wall and draft.name:lower():find "draft" then
-        why = examine_drafts(results, stage, draft, report)
-      end
+function rule.examine_stage(results, stage, report)
+  local why = examine_sorts(results, stage, report)
+  for _, draft in ipairs(results.stages) do
+    if draft.parent == stage.name and draft.wall and draft.name:lower():find "draft" then
+      why = examine_drafts(results, stage, draft, report)
     end
-    return why
-  end)
+  end
+  return why
 end
 
 

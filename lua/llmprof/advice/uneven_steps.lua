@@ -74,7 +74,7 @@ function rule.examine_stage(_, stage, report)
     return "steps are longer by the turns of another program on the GPU"
   end
   report.finding {
-    stage = stage.name, title = title_of(slow),
+    title = title_of(slow),
     evidence = {
       evidence.note(evidence.TIMELINE, "the first of them is step %s; half of all steps take less "
         .. "than %s", evidence.count(slow.first), evidence.time(slow.usual_ns)),
