@@ -34,32 +34,31 @@ static bool prepare_insert(nsys_sheet *sheet, const char *table, size_t count) {
   return rc == SQLITE_OK || llmprof_edit_fail(edit, rc);
 }
 
-bool nsys_sheet_open(nsys_sheet *sheet, nsys_writer *writer, const char *table,
-                     const char *const *columns, size_t count) {
-  *sheet = (nsys_sheet){.writer = writer};
-  return create_table(writer, table, columns, count) &&
-         prepare_insert(sheet, table, count);
-}
-
-void nsys_sheet_close(nsys_sheet *sheet) {
-  sqlite3_finalize(sheet->insert);
-  sheet->insert = NULL;
-}
-
-bool nsys_sheet_end_row(nsys_sheet *sheet) {
-  int rc = sheet->rc;
-  if (rc == SQLITE_OK && sqlite3_step(sheet->insert) != SQLITE_DONE)
-    rc = sqlite3_errcode(sheet->writer->edit->db);
-  sqlite3_reset(sheet->insert);
-  sheet->at = 0;
-  sheet->rc = SQLITE_OK;
-  return rc == SQLITE_OK || llmprof_edit_fail(sheet->writer->edit, rc);
+bool nsys_write_table(nsys_writer *writer, const char *table,
+                      const char *const *columns, size_t count,
+                      nsys_put_item put, const void *from, size_t items) {
+  nsys_sheet sheet = {.writer = writer};
+  bool ok = create_table(writer, table, columns, count) &&
+            prepare_insert(&sheet, table, count);
+  for (size_t i = 0; ok && i < items; i++) {
+    put(&sheet, from, i);
+    ok = sheet.rc == SQLITE_OK || llmprof_edit_fail(writer->edit, sheet.rc);
+  }
+  sqlite3_finalize(sheet.insert);
+  return ok;
 }
 
 /* ---- values ---- */
 
 static void note(nsys_sheet *sheet, int rc) {
-  if (rc != SQLITE_OK) sheet->rc = rc;
+  if (sheet->rc == SQLITE_OK) sheet->rc = rc;
+}
+
+void nsys_end_row(nsys_sheet *sheet) {
+  if (sheet->rc == SQLITE_OK && sqlite3_step(sheet->insert) != SQLITE_DONE)
+    note(sheet, sqlite3_errcode(sheet->writer->edit->db));
+  sqlite3_reset(sheet->insert);
+  sheet->at = 0;
 }
 
 void nsys_put_integer(nsys_sheet *sheet, int64_t value) {

@@ -9,20 +9,19 @@
 
 /* ---- strings ---- */
 
+static void put_string(nsys_sheet *sheet, const void *from, size_t string) {
+  const nsys_writer *w = from;
+  if (!w->referred[string]) return;
+  nsys_put_integer(sheet, (int64_t)string + 1);
+  nsys_put_text(sheet, (uint32_t)string);
+  nsys_end_row(sheet);
+}
+
 static bool write_strings(nsys_writer *w) {
   static const char *const columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
                                         "value TEXT NOT NULL"};
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "StringIds", columns, 2);
-  size_t count = llmprof_strings_count(w->strings);
-  for (uint32_t i = 0; ok && i < count; i++) {
-    if (!w->referred[i]) continue;
-    nsys_put_integer(&sheet, (int64_t)i + 1);
-    nsys_put_text(&sheet, i);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return nsys_write_table(w, "StringIds", columns, COUNT(columns), put_string,
+                          w, llmprof_strings_count(w->strings));
 }
 
 /* ---- tables ---- */

@@ -26,21 +26,23 @@ static void put_placed(nsys_sheet *sheet, const llmprof_ops *ops, size_t row) {
   nsys_put_process(sheet, place->process);
 }
 
-typedef bool (*row_writer)(nsys_sheet *sheet, const llmprof_ops *ops,
-                           size_t row, void *user);
+typedef void (*op_writer)(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+                          void *user);
 
-/* Those of the table of a kind, which is one of them where it is known which
- * stack launched each operation: its row in the table of stacks. */
-static const char *const *columns_of(nsys_writer *w, llmprof_op_kind kind,
-                                     const char *const *columns,
-                                     size_t *count) {
-  if (!w->stacks) return columns;
-  memcpy(w->op_columns[kind], columns, *count * sizeof *columns);
-  w->op_columns[kind][(*count)++] = "sourceStackId INTEGER";
-  return w->op_columns[kind];
-}
+/* The operations of a kind. */
+typedef struct op_source {
+  const llmprof_ops *ops;
+  size_t first;
+  op_writer put; /* what is the kind's own */
+  void *user;
+} op_source;
 
-static void put_stack(nsys_sheet *sheet, size_t row) {
+enum {
+  MOST_COLUMNS = 32
+};
+
+/* Which stack launched it, as its row in the table of stacks. */
+static void put_op_stack(nsys_sheet *sheet, size_t row) {
   llmprof_trace *trace = sheet->writer->trace;
   if (!sheet->writer->stacks) return;
   int64_t stack = llmprof_values_get(
@@ -48,25 +50,29 @@ static void put_stack(nsys_sheet *sheet, size_t row) {
   nsys_put_integer(sheet, stack == LLMPROF_ABSENT ? stack : stack + 1);
 }
 
+static void put_op(nsys_sheet *sheet, const void *from, size_t item) {
+  const op_source *source = from;
+  size_t row = source->first + item;
+  put_placed(sheet, source->ops, row);
+  source->put(sheet, source->ops, row, source->user);
+  put_op_stack(sheet, row);
+  nsys_end_row(sheet);
+}
+
 /* A table of the operations of a kind, which is there when they were
  * recorded. */
 static bool write_kind(nsys_writer *w, llmprof_op_kind kind, const char *table,
-                       const char *const *columns, size_t count, row_writer put,
+                       const char *const *columns, size_t count, op_writer put,
                        void *user) {
   const llmprof_ops *ops = llmprof_trace_ops(w->trace, w->edit->err);
   if (!llmprof_trace_has(w->trace, (llmprof_trace_table)kind)) return true;
-  nsys_sheet sheet;
-  columns = columns_of(w, kind, columns, &count);
-  bool ok = nsys_sheet_open(&sheet, w, table, columns, count);
-  for (size_t row = ops->first[kind]; ok && row < ops->first[kind + 1]; row++) {
-    put_placed(&sheet, ops, row);
-    ok = put(&sheet, ops, row, user);
-    put_stack(&sheet, row);
-    ok = ok && nsys_sheet_end_row(&sheet);
-    w->counts.operations++;
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  const op_source source = {ops, ops->first[kind], put, user};
+  size_t rows = ops->first[kind + 1] - source.first;
+  const char *all[MOST_COLUMNS];
+  memcpy(all, columns, count * sizeof *columns);
+  if (w->stacks) all[count++] = "sourceStackId INTEGER";
+  w->counts.operations += rows;
+  return nsys_write_table(w, table, all, count, put_op, &source, rows);
 }
 
 /* ---- kernels ---- */
@@ -95,7 +101,7 @@ typedef struct kernel_source {
   bool nodes;
 } kernel_source;
 
-static bool put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+static void put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                        void *user) {
   const kernel_source *from = user;
   const llmprof_details *details = from->details;
@@ -111,7 +117,6 @@ static bool put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
   nsys_put_u32(sheet, shape->dynamic_shared);
   if (from->nodes)
     nsys_put_integer(sheet, llmprof_values_get(details->graph_node, row));
-  return true;
 }
 
 static bool write_kernels(nsys_writer *w) {
@@ -176,7 +181,7 @@ static int64_t memory_number(uint32_t memory) {
   return numbers[memory];
 }
 
-static bool put_copy(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+static void put_copy(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                      void *user) {
   copy_names *names = user;
   llmprof_copy_kind kind =
@@ -186,12 +191,11 @@ static bool put_copy(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
   nsys_put_integer(sheet,
                    number_copy(names, kind, llmprof_id_at(ops->name, row)));
   nsys_put_nulls(sheet, 9);
-  if (!names->memories) return true;
+  if (!names->memories) return;
   nsys_put_integer(sheet, kind == LLMPROF_COPY_HOST_TO_DEVICE ? memory
                                                               : LLMPROF_ABSENT);
   nsys_put_integer(sheet, kind == LLMPROF_COPY_DEVICE_TO_HOST ? memory
                                                               : LLMPROF_ABSENT);
-  return true;
 }
 
 /* What stands between the words of "[CUDA memcpy LABEL]". */
@@ -211,19 +215,13 @@ static void put_label(nsys_sheet *sheet, uint32_t name) {
 static const char *const enum_columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
                                            "name TEXT", "label TEXT"};
 
-static bool write_copy_labels(nsys_writer *w, const copy_names *names) {
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "ENUM_CUDA_MEMCPY_OPER", enum_columns,
-                            COUNT(enum_columns));
-  for (int i = 0; ok && i < COPY_NUMBERS; i++) {
-    if (names->name[i] == LLMPROF_NO_STRING) continue;
-    nsys_put_integer(&sheet, i);
-    nsys_put_null(&sheet);
-    put_label(&sheet, names->name[i]);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+static void put_copy_label(nsys_sheet *sheet, const void *from, size_t number) {
+  const copy_names *names = from;
+  if (names->name[number] == LLMPROF_NO_STRING) return;
+  nsys_put_integer(sheet, (int64_t)number);
+  nsys_put_null(sheet);
+  put_label(sheet, names->name[number]);
+  nsys_end_row(sheet);
 }
 
 static bool write_copies(nsys_writer *w) {
@@ -235,7 +233,9 @@ static bool write_copies(nsys_writer *w) {
   return write_kind(w, LLMPROF_COPY, "CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns,
                     COUNT(copy_columns) - (names.memories ? 0 : 2), put_copy,
                     &names) &&
-         write_copy_labels(w, &names);
+         nsys_write_table(w, "ENUM_CUDA_MEMCPY_OPER", enum_columns,
+                          COUNT(enum_columns), put_copy_label, &names,
+                          COPY_NUMBERS);
 }
 
 /* ---- sets and graphs ---- */
@@ -245,13 +245,12 @@ static const char *const set_columns[] = {
     "graphNodeId INTEGER", "memKind INTEGER",
 };
 
-static bool put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+static void put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                     void *user) {
   (void)user;
   nsys_put_null(sheet);
   nsys_put_integer(sheet, llmprof_values_get(ops->bytes, row));
   nsys_put_nulls(sheet, 2);
-  return true;
 }
 
 static const char *const graph_columns[] = {
@@ -260,11 +259,10 @@ static const char *const graph_columns[] = {
     "graphExecId INTEGER",
 };
 
-static bool put_graph(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+static void put_graph(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                       void *user) {
   (void)ops, (void)row, (void)user;
   nsys_put_nulls(sheet, 2);
-  return true;
 }
 
 bool nsys_write_ops(nsys_writer *w) {
@@ -278,6 +276,22 @@ bool nsys_write_ops(nsys_writer *w) {
 /* ---- stacks ---- */
 
 /* A row for each line of a stack, with the row of its caller. */
+static void put_stack(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_source_stack *stack = (const llmprof_source_stack *)from + row;
+  llmprof_trace *trace = sheet->writer->trace;
+  size_t count;
+  const llmprof_source_frame *frames =
+      llmprof_trace_rows(trace, LLMPROF_SOURCE_FRAMES, &count);
+  nsys_put_integer(sheet, (int64_t)row + 1);
+  nsys_put_integer(sheet, stack->parent == LLMPROF_NONE ? LLMPROF_ABSENT
+                                                        : stack->parent + 1L);
+  nsys_put_string_id(sheet, llmprof_trace_source_paths(trace)[stack->frame]);
+  nsys_put_u32(sheet, frames[stack->frame].line);
+  nsys_put_string_id(sheet, frames[stack->frame].function);
+  nsys_put_string_id(sheet, frames[stack->frame].module);
+  nsys_end_row(sheet);
+}
+
 bool nsys_write_stacks(nsys_writer *w) {
   static const char *const columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
                                         "parent INTEGER",
@@ -286,29 +300,11 @@ bool nsys_write_stacks(nsys_writer *w) {
                                         "function INTEGER",
                                         "module INTEGER"};
   size_t count;
-  const llmprof_source_frame *frames =
-      llmprof_trace_rows(w->trace, LLMPROF_SOURCE_FRAMES, &count);
   const llmprof_source_stack *stacks =
       llmprof_trace_rows(w->trace, LLMPROF_SOURCE_STACKS, &count);
-  if (!w->stacks) return true;
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, NSYS_STACKS_TABLE, columns, COUNT(columns));
-  for (size_t i = 0; ok && i < count; i++) {
-    const llmprof_source_frame *frame = &frames[stacks[i].frame];
-    uint32_t parent = stacks[i].parent;
-    nsys_put_integer(&sheet, (int64_t)i + 1);
-    nsys_put_integer(&sheet,
-                     parent == LLMPROF_NONE ? LLMPROF_ABSENT : parent + 1L);
-    nsys_put_string_id(&sheet,
-                       llmprof_trace_source_paths(w->trace)[stacks[i].frame]);
-    nsys_put_u32(&sheet, frame->line);
-    nsys_put_string_id(&sheet, frame->function);
-    nsys_put_string_id(&sheet, frame->module);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return !w->stacks ||
+         nsys_write_table(w, NSYS_STACKS_TABLE, columns, COUNT(columns),
+                          put_stack, stacks, count);
 }
 
 /* ---- API calls ---- */
@@ -326,8 +322,8 @@ static int64_t event_class(const nsys_writer *w, uint32_t name) {
   return strncmp(text, "cuda", 4) != 0;
 }
 
-static bool put_call(nsys_sheet *sheet, const llmprof_calls *calls,
-                     size_t row) {
+static void put_call(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_calls *calls = from;
   nsys_put_integer(sheet, llmprof_values_get(calls->start, row));
   nsys_put_integer(sheet, llmprof_end_at(calls->start, calls->duration, row));
   nsys_put_integer(sheet,
@@ -336,18 +332,13 @@ static bool put_call(nsys_sheet *sheet, const llmprof_calls *calls,
   nsys_put_u32(sheet, llmprof_id_at(calls->correlation, row));
   nsys_put_string_id(sheet, llmprof_id_at(calls->name, row));
   nsys_put_null(sheet);
-  return nsys_sheet_end_row(sheet);
+  nsys_end_row(sheet);
 }
 
 bool nsys_write_calls(nsys_writer *w) {
   const llmprof_calls *calls = llmprof_trace_calls(w->trace, w->edit->err);
   if (!llmprof_trace_has(w->trace, LLMPROF_TABLE_CALLS)) return true;
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "CUPTI_ACTIVITY_KIND_RUNTIME",
-                            call_columns, COUNT(call_columns));
-  for (size_t row = 0; ok && row < calls->count; row++)
-    ok = put_call(&sheet, calls, row);
-  nsys_sheet_close(&sheet);
   w->counts.calls = calls->count;
-  return ok;
+  return nsys_write_table(w, "CUPTI_ACTIVITY_KIND_RUNTIME", call_columns,
+                          COUNT(call_columns), put_call, calls, calls->count);
 }

@@ -103,7 +103,7 @@ static void look_through(range_source *from) {
 }
 
 /* The row that names a domain or category. */
-static bool put_scope(nsys_sheet *sheet, const range_source *from,
+static void put_scope(nsys_sheet *sheet, const range_source *from,
                       const scope *of) {
   bool is_domain = of->category == LLMPROF_NO_STRING;
   nsys_put_nulls(sheet, 2); /* when it was named is not kept */
@@ -116,7 +116,7 @@ static bool put_scope(nsys_sheet *sheet, const range_source *from,
   nsys_put_nulls(sheet, 2);
   nsys_put_integer(sheet, domain_number(from, of));
   nsys_put_nulls(sheet, 7 + (from->payloads ? PAYLOAD_COLUMNS : 0));
-  return nsys_sheet_end_row(sheet);
+  nsys_end_row(sheet);
 }
 
 /* ---- what NCCL says of its calls ---- */
@@ -155,34 +155,35 @@ static void put_blob(nsys_sheet *sheet, int64_t communicator, int64_t message) {
   nsys_put_bytes(sheet, bytes, HEAD_BYTES + (size_t)size);
 }
 
+static const struct entry {
+  int64_t schema, index;
+  const char *name;
+  int64_t offset;
+} entries[] = {
+    {BOTH, 0, "NCCL communicator ID", 0},
+    {BOTH, 1, "Message size [bytes]", WORD},
+    {COMMUNICATOR, 0, "NCCL communicator ID", 0},
+    {MESSAGE, 0, "Message size [bytes]", 0},
+};
+
+static void put_entry(nsys_sheet *sheet, const void *from, size_t i) {
+  const struct entry *entry = (const struct entry *)from + i;
+  nsys_put_null(sheet); /* of any domain */
+  nsys_put_integer(sheet, entry->schema);
+  nsys_put_integer(sheet, entry->index);
+  nsys_put_chars(sheet, entry->name);
+  nsys_put_integer(sheet, entry->offset);
+  nsys_end_row(sheet);
+}
+
 static bool write_schemas(nsys_writer *w) {
   static const char *const entry_columns[] = {
       "domainId INTEGER", "schemaId INTEGER", "idx INTEGER",
       "name TEXT",        "offset INTEGER",
   };
-  static const struct {
-    int64_t schema, index;
-    const char *name;
-    int64_t offset;
-  } entries[] = {
-      {BOTH, 0, "NCCL communicator ID", 0},
-      {BOTH, 1, "Message size [bytes]", WORD},
-      {COMMUNICATOR, 0, "NCCL communicator ID", 0},
-      {MESSAGE, 0, "Message size [bytes]", 0},
-  };
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "NVTX_PAYLOAD_SCHEMA_ENTRIES",
-                            entry_columns, COUNT(entry_columns));
-  for (size_t i = 0; ok && i < COUNT(entries); i++) {
-    nsys_put_null(&sheet); /* of any domain */
-    nsys_put_integer(&sheet, entries[i].schema);
-    nsys_put_integer(&sheet, entries[i].index);
-    nsys_put_chars(&sheet, entries[i].name);
-    nsys_put_integer(&sheet, entries[i].offset);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return nsys_write_table(w, "NVTX_PAYLOAD_SCHEMA_ENTRIES", entry_columns,
+                          COUNT(entry_columns), put_entry, entries,
+                          COUNT(entries));
 }
 
 /* ---- ranges ---- */
@@ -195,7 +196,7 @@ static int64_t end_of(const range_source *from, size_t row) {
                                                                : end;
 }
 
-static bool put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
+static void put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
   const llmprof_ranges *r = from->ranges;
   scope domain = domain_of(from, row), category = category_of(from, row);
   nsys_put_integer(sheet, llmprof_values_get(r->start, row));
@@ -219,21 +220,25 @@ static bool put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
     nsys_put_null(sheet);
     nsys_put_integer(sheet, llmprof_values_get(r->payload, row));
   }
-  return nsys_sheet_end_row(sheet);
+  nsys_end_row(sheet);
+}
+
+/* Scopes, then ranges. */
+static void put_event(nsys_sheet *sheet, const void *source, size_t i) {
+  const range_source *from = source;
+  if (i < from->scopes.count)
+    put_scope(sheet, from, llmprof_intern_get(&from->scopes, (uint32_t)i));
+  else
+    put_range(sheet, from, i - from->scopes.count);
 }
 
 static bool write_events(nsys_writer *w, const range_source *from) {
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, "NVTX_EVENTS", columns,
-                      COUNT(columns) - (from->payloads ? 0 : PAYLOAD_COLUMNS));
-  for (uint32_t i = 0; ok && i < from->scopes.count; i++)
-    ok = put_scope(&sheet, from, llmprof_intern_get(&from->scopes, i));
-  for (size_t row = 0; ok && row < from->ranges->count; row++)
-    ok = put_range(&sheet, from, row);
-  nsys_sheet_close(&sheet);
   w->counts.ranges = from->ranges->count;
-  return ok && (!from->blobs || write_schemas(w));
+  return nsys_write_table(
+             w, "NVTX_EVENTS", columns,
+             COUNT(columns) - (from->payloads ? 0 : PAYLOAD_COLUMNS), put_event,
+             from, from->scopes.count + from->ranges->count) &&
+         (!from->blobs || write_schemas(w));
 }
 
 bool nsys_write_ranges(nsys_writer *w) {

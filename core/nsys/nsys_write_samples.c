@@ -17,25 +17,6 @@ static int64_t parts_of(double percent) {
   return fabs(parts) < 1e15 ? llround(parts) : LLMPROF_ABSENT;
 }
 
-static bool put_sample(nsys_sheet *sheet, const llmprof_samples *samples,
-                       size_t row) {
-  nsys_put_integer(sheet, llmprof_values_get(samples->end, row));
-  put_type(sheet, llmprof_id_at(samples->device, row));
-  for (int i = 0; i < LLMPROF_SAMPLED; i++)
-    nsys_put_integer(sheet, parts_of(llmprof_real_of(samples->values[i], row)));
-  return nsys_sheet_end_row(sheet);
-}
-
-/* Where a sample begins is told by the end of the one before it; where there
- * is none, by one without values. */
-static bool put_beginning(nsys_sheet *sheet, const llmprof_samples *samples,
-                          size_t row) {
-  nsys_put_integer(sheet, llmprof_values_get(samples->start, row));
-  put_type(sheet, llmprof_id_at(samples->device, row));
-  for (int i = 0; i < LLMPROF_SAMPLED; i++) nsys_put_null(sheet);
-  return nsys_sheet_end_row(sheet);
-}
-
 static bool follows(const llmprof_samples *samples, size_t row) {
   return row &&
          llmprof_values_get(samples->device, row - 1) ==
@@ -44,65 +25,61 @@ static bool follows(const llmprof_samples *samples, size_t row) {
              llmprof_values_get(samples->start, row);
 }
 
-static bool write_values(nsys_writer *w, const llmprof_samples *samples) {
-  static const char *const columns[] = {
+/* Where a sample begins is told by the end of the one before it; where there
+ * is none, by one without values. */
+static void put_sample(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_samples *samples = from;
+  uint32_t device = llmprof_id_at(samples->device, row);
+  if (!follows(samples, row)) {
+    nsys_put_integer(sheet, llmprof_values_get(samples->start, row));
+    put_type(sheet, device);
+    nsys_put_nulls(sheet, LLMPROF_SAMPLED);
+    nsys_end_row(sheet);
+  }
+  nsys_put_integer(sheet, llmprof_values_get(samples->end, row));
+  put_type(sheet, device);
+  for (int i = 0; i < LLMPROF_SAMPLED; i++)
+    nsys_put_integer(sheet, parts_of(llmprof_real_of(samples->values[i], row)));
+  nsys_end_row(sheet);
+}
+
+/* Of each GPU that has samples. */
+static void put_names(nsys_sheet *sheet, const void *from, size_t device) {
+  const bool *is_sampled = from;
+  char name[64];
+  for (int i = 0; is_sampled[device] && i < LLMPROF_SAMPLED; i++) {
+    snprintf(name, sizeof name, "%s%s", nsys_sampled_names[i],
+             NSYS_SAMPLED_UNIT);
+    put_type(sheet, (uint32_t)device);
+    put_type(sheet, (uint32_t)device);
+    nsys_put_null(sheet);
+    nsys_put_integer(sheet, i);
+    nsys_put_chars(sheet, name);
+    nsys_end_row(sheet);
+  }
+}
+
+bool nsys_write_samples(nsys_writer *w) {
+  static const char *const values[] = {
       "timestamp INTEGER",         "typeId INTEGER",
       "grActive INTEGER",          "smsActive INTEGER",
       "tensorActive INTEGER",      "dramReadBandwidth INTEGER",
       "dramWriteBandwidth INTEGER"};
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, NSYS_SAMPLES_TABLE, columns, COUNT(columns));
-  for (size_t i = 0; ok && i < samples->count; i++)
-    ok = (follows(samples, i) || put_beginning(&sheet, samples, i)) &&
-         put_sample(&sheet, samples, i);
-  nsys_sheet_close(&sheet);
-  return ok;
-}
-
-static bool put_name(nsys_sheet *sheet, uint32_t device, int value) {
-  char name[64];
-  snprintf(name, sizeof name, "%s%s", nsys_sampled_names[value],
-           NSYS_SAMPLED_UNIT);
-  put_type(sheet, device);
-  put_type(sheet, device);
-  nsys_put_null(sheet);
-  nsys_put_integer(sheet, value);
-  nsys_put_chars(sheet, name);
-  return nsys_sheet_end_row(sheet);
-}
-
-static bool put_names(nsys_sheet *sheet, uint32_t device) {
-  bool ok = true;
-  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++)
-    ok = put_name(sheet, device, i);
-  return ok;
-}
-
-static bool write_names(nsys_writer *w, const llmprof_samples *samples) {
-  static const char *const columns[] = {"typeId INTEGER", "sourceId INTEGER",
-                                        "typeName TEXT", "metricId INTEGER",
-                                        "metricName TEXT"};
-  bool named[NSYS_METRICS_GPU_MASK + 1] = {0};
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "TARGET_INFO_GPU_METRICS", columns,
-                            COUNT(columns));
-  for (size_t i = 0; ok && i < samples->count; i++) {
-    uint32_t device = llmprof_id_at(samples->device, i);
-    bool *is_named = &named[device & NSYS_METRICS_GPU_MASK];
-    if (!*is_named) ok = put_names(&sheet, device);
-    *is_named = true;
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
-}
-
-bool nsys_write_samples(nsys_writer *w) {
+  static const char *const names[] = {"typeId INTEGER", "sourceId INTEGER",
+                                      "typeName TEXT", "metricId INTEGER",
+                                      "metricName TEXT"};
+  bool is_sampled[NSYS_METRICS_GPU_MASK + 1] = {0};
   const llmprof_samples *samples =
       llmprof_trace_samples(w->trace, w->edit->err);
   if (!samples) return false;
   if (!llmprof_trace_has(w->trace, LLMPROF_TABLE_SAMPLES)) return true;
-  return write_values(w, samples) && write_names(w, samples);
+  for (size_t i = 0; i < samples->count; i++)
+    is_sampled[llmprof_id_at(samples->device, i) & NSYS_METRICS_GPU_MASK] =
+        true;
+  return nsys_write_table(w, NSYS_SAMPLES_TABLE, values, COUNT(values),
+                          put_sample, samples, samples->count) &&
+         nsys_write_table(w, "TARGET_INFO_GPU_METRICS", names, COUNT(names),
+                          put_names, is_sampled, COUNT(is_sampled));
 }
 
 /* ---- the view ---- */

@@ -7,12 +7,14 @@
 
 /* ---- numbers that stand for words ---- */
 
+typedef struct word {
+  int64_t id;
+  const char *name, *label;
+} word;
+
 static const struct {
   const char *table;
-  struct {
-    int64_t id;
-    const char *name, *label;
-  } rows[10]; /* a row without a name ends them */
+  word words[10]; /* one without a name ends them */
 } enums[] = {
     {"ENUM_NSYS_EVENT_TYPE",
      {{33, "NvtxCategory", "NvtxCategory"},
@@ -35,40 +37,53 @@ static const struct {
      {{1, "Info", "Info"}, {2, "Warning", "Warning"}, {3, "Error", "Error"}}},
 };
 
+static void put_word(nsys_sheet *sheet, const void *from, size_t i) {
+  const word *of = (const word *)from + i;
+  nsys_put_integer(sheet, of->id);
+  nsys_put_chars(sheet, of->name);
+  nsys_put_chars(sheet, of->label);
+  nsys_end_row(sheet);
+}
+
 static bool write_enum(nsys_writer *w, size_t number) {
   static const char *const columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
                                         "name TEXT", "label TEXT"};
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, enums[number].table, columns, COUNT(columns));
-  for (size_t i = 0; ok && enums[number].rows[i].name; i++) {
-    nsys_put_integer(&sheet, enums[number].rows[i].id);
-    nsys_put_chars(&sheet, enums[number].rows[i].name);
-    nsys_put_chars(&sheet, enums[number].rows[i].label);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  const word *words = enums[number].words;
+  size_t count = 0;
+  while (words[count].name) count++;
+  return nsys_write_table(w, enums[number].table, columns, COUNT(columns),
+                          put_word, words, count);
 }
 
 /* ---- processes and threads ---- */
+
+static void put_process(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_process *process = (const llmprof_process *)from + row;
+  if (process->name == LLMPROF_NO_STRING) return;
+  nsys_put_process(sheet, (uint32_t)row);
+  nsys_put_integer(sheet, process->pid);
+  nsys_put_text(sheet, process->name);
+  nsys_end_row(sheet);
+}
 
 static bool write_processes(nsys_writer *w) {
   static const char *const columns[] = {"globalPid INTEGER", "pid INTEGER",
                                         "name TEXT"};
   size_t count;
   const llmprof_process *all = llmprof_trace_processes(w->trace, &count);
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "PROCESSES", columns, COUNT(columns));
-  for (size_t i = 0; ok && i < count; i++) {
-    if (all[i].name == LLMPROF_NO_STRING) continue;
-    nsys_put_process(&sheet, (uint32_t)i);
-    nsys_put_integer(&sheet, all[i].pid);
-    nsys_put_text(&sheet, all[i].name);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return nsys_write_table(w, "PROCESSES", columns, COUNT(columns), put_process,
+                          all, count);
+}
+
+static void put_thread(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_thread *thread = (const llmprof_thread *)from + row;
+  if (thread->name == LLMPROF_NO_STRING && thread->caller == LLMPROF_NONE)
+    return;
+  nsys_put_string_id(sheet, thread->name);
+  nsys_put_null(sheet);
+  nsys_put_thread(sheet, (uint32_t)row);
+  nsys_put_thread(sheet, thread->caller);
+  nsys_end_row(sheet);
 }
 
 static bool write_threads(nsys_writer *w) {
@@ -77,24 +92,14 @@ static bool write_threads(nsys_writer *w) {
       "callerTid INTEGER"}; /* llmprof's own: globalTid of the caller */
   size_t count;
   const llmprof_thread *all = llmprof_trace_threads(w->trace, &count);
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "ThreadNames", columns, COUNT(columns));
-  for (size_t i = 0; ok && i < count; i++) {
-    if (all[i].name == LLMPROF_NO_STRING && all[i].caller == LLMPROF_NONE)
-      continue;
-    nsys_put_string_id(&sheet, all[i].name);
-    nsys_put_null(&sheet);
-    nsys_put_thread(&sheet, (uint32_t)i);
-    nsys_put_thread(&sheet, all[i].caller);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return nsys_write_table(w, "ThreadNames", columns, COUNT(columns), put_thread,
+                          all, count);
 }
 
 /* ---- GPUs ---- */
 
-static bool put_device(nsys_sheet *sheet, const llmprof_device *d) {
+static void put_device(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_device *d = (const llmprof_device *)from + row;
   nsys_put_integer(sheet, d->id);
   nsys_put_text(sheet, d->name);
   nsys_put_text(sheet, d->bus);
@@ -108,7 +113,7 @@ static bool put_device(nsys_sheet *sheet, const llmprof_device *d) {
   nsys_put_integer(sheet, d->id);
   nsys_put_integer(sheet, d->compute_major);
   nsys_put_integer(sheet, d->compute_minor);
-  return nsys_sheet_end_row(sheet);
+  nsys_end_row(sheet);
 }
 
 static bool write_devices(nsys_writer *w) {
@@ -121,38 +126,33 @@ static bool write_devices(nsys_writer *w) {
   };
   size_t count;
   const llmprof_device *all = llmprof_trace_devices(w->trace, &count);
-  if (!count) return true;
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, "TARGET_INFO_GPU", columns, COUNT(columns));
-  for (size_t i = 0; ok && i < count; i++) ok = put_device(&sheet, &all[i]);
-  nsys_sheet_close(&sheet);
-  return ok;
+  return !count || nsys_write_table(w, "TARGET_INFO_GPU", columns,
+                                    COUNT(columns), put_device, all, count);
 }
 
 /* ---- the session ---- */
+
+static void put_start(nsys_sheet *sheet, const void *from, size_t row) {
+  (void)row;
+  int64_t epoch = *(const int64_t *)from;
+  time_t seconds = (time_t)(epoch / 1000000000);
+  struct tm day;
+  char text[64];
+  bool has_day = gmtime_r(&seconds, &day) &&
+                 strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &day) > 0;
+  nsys_put_integer(sheet, epoch);
+  nsys_put_chars(sheet, has_day ? text : NULL);
+  nsys_put_null(sheet);
+  nsys_end_row(sheet);
+}
 
 static bool write_start(nsys_writer *w) {
   static const char *const columns[] = {"utcEpochNs INTEGER", "utcTime TEXT",
                                         "localTime TEXT"};
   int64_t epoch = llmprof_trace_epoch(w->trace);
-  if (epoch == LLMPROF_ABSENT) return true;
-  nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "TARGET_INFO_SESSION_START_TIME",
-                            columns, COUNT(columns));
-  if (ok) {
-    time_t seconds = (time_t)(epoch / 1000000000);
-    struct tm day;
-    char text[64];
-    bool has_day = gmtime_r(&seconds, &day) &&
-                   strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &day) > 0;
-    nsys_put_integer(&sheet, epoch);
-    nsys_put_chars(&sheet, has_day ? text : NULL);
-    nsys_put_null(&sheet);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return epoch == LLMPROF_ABSENT ||
+         nsys_write_table(w, "TARGET_INFO_SESSION_START_TIME", columns,
+                          COUNT(columns), put_start, &epoch, 1);
 }
 
 /* The span of all times; does not change what it gets when there are none. */
@@ -167,6 +167,14 @@ static void widen_columns(int64_t *first, int64_t *last,
   for (size_t i = 0; i < count; i++)
     widen(first, last, llmprof_values_get(start, i),
           llmprof_end_at(start, duration, i));
+}
+
+static void put_span(nsys_sheet *sheet, const void *from, size_t row) {
+  (void)row;
+  const int64_t *span = from; /* duration, first and last time */
+  nsys_put_null(sheet);
+  for (int i = 0; i < 3; i++) nsys_put_integer(sheet, span[i]);
+  nsys_end_row(sheet);
 }
 
 static bool write_span(nsys_writer *w) {
@@ -184,21 +192,21 @@ static bool write_span(nsys_writer *w) {
     widen(&first, &last, llmprof_values_get(ranges->start, i),
           llmprof_values_get(ranges->end, i));
   if (last < first || __builtin_sub_overflow(last, first, &span)) return true;
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, "ANALYSIS_DETAILS", columns, COUNT(columns));
-  if (ok) {
-    nsys_put_null(&sheet);
-    nsys_put_integer(&sheet, span);
-    nsys_put_integer(&sheet, first);
-    nsys_put_integer(&sheet, last);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  const int64_t found[] = {span, first, last};
+  return nsys_write_table(w, "ANALYSIS_DETAILS", columns, COUNT(columns),
+                          put_span, found, 1);
 }
 
 /* ---- what was noticed, and who writes ---- */
+
+static void put_diagnostic(nsys_sheet *sheet, const void *from, size_t row) {
+  const llmprof_diagnostic *said = (const llmprof_diagnostic *)from + row;
+  nsys_put_nulls(sheet, 3);
+  nsys_put_integer(sheet, (int64_t)said->severity + 1);
+  nsys_put_text(sheet, said->text);
+  nsys_put_null(sheet);
+  nsys_end_row(sheet);
+}
 
 static bool write_diagnostics(nsys_writer *w) {
   static const char *const columns[] = {
@@ -211,24 +219,25 @@ static bool write_diagnostics(nsys_writer *w) {
   int knows =
       llmprof_trace_knows(w->trace, LLMPROF_KNOWS_DIAGNOSTICS, w->edit->err);
   if (!all || knows < 0) return false;
-  if (!knows && count == 0) return true;
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, "DIAGNOSTIC_EVENT", columns, COUNT(columns));
-  for (size_t i = 0; ok && i < count; i++) {
-    nsys_put_nulls(&sheet, 3);
-    nsys_put_integer(&sheet, (int64_t)all[i].severity + 1);
-    nsys_put_text(&sheet, all[i].text);
-    nsys_put_null(&sheet);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return (!knows && count == 0) ||
+         nsys_write_table(w, "DIAGNOSTIC_EVENT", columns, COUNT(columns),
+                          put_diagnostic, all, count);
+}
+
+typedef struct setting {
+  const char *name, *value;
+} setting;
+
+static void put_setting(nsys_sheet *sheet, const void *from, size_t row) {
+  const setting *of = (const setting *)from + row;
+  nsys_put_chars(sheet, of->name);
+  nsys_put_chars(sheet, of->value);
+  nsys_end_row(sheet);
 }
 
 static bool write_meta(nsys_writer *w) {
   static const char *const columns[] = {"name TEXT NOT NULL", "value TEXT"};
-  const char *const rows[][2] = {
+  const setting rows[] = {
       {"EXPORT_PRODUCT_NAME", w->product},
       {"EXPORT_PRODUCT_VERSION", w->version},
       {"EXPORT_SCHEMA_VERSION", "3.20.3"},
@@ -239,16 +248,8 @@ static bool write_meta(nsys_writer *w) {
       {"EXPORT_PARAM_TIME_NORMALIZE", "false"},
       {"EXPORT_PARAM_TIME_SHIFT", "0"},
   };
-  nsys_sheet sheet;
-  bool ok =
-      nsys_sheet_open(&sheet, w, "META_DATA_EXPORT", columns, COUNT(columns));
-  for (size_t i = 0; ok && i < COUNT(rows); i++) {
-    nsys_put_chars(&sheet, rows[i][0]);
-    nsys_put_chars(&sheet, rows[i][1]);
-    ok = nsys_sheet_end_row(&sheet);
-  }
-  nsys_sheet_close(&sheet);
-  return ok;
+  return nsys_write_table(w, "META_DATA_EXPORT", columns, COUNT(columns),
+                          put_setting, rows, COUNT(rows));
 }
 
 bool nsys_write_target(nsys_writer *w) {

@@ -6,10 +6,6 @@
 #include "nsys/export_edit.h"
 #include "nsys/nsys_write.h"
 
-enum {
-  NSYS_COLUMNS = 32, /* of a table, at most */
-};
-
 typedef struct nsys_writer {
   llmprof_edit *edit;
   llmprof_trace *trace;
@@ -17,24 +13,25 @@ typedef struct nsys_writer {
   const llmprof_strings *strings;
   bool *referred; /* by string: something refers to it, by its number + 1 */
   bool stacks;    /* of operations are known */
-  const char *op_columns[LLMPROF_OP_KINDS][NSYS_COLUMNS];
   llmprof_nsys_counts counts;
 } nsys_writer;
 
 /* A table that is being written. Values of a row are put in the order of the
- * columns; a failure is kept and told when the row ends. */
+ * columns; after a failure nothing more is written. */
 typedef struct nsys_sheet {
   nsys_writer *writer;
   sqlite3_stmt *insert;
   int at; /* columns of the row that are put */
-  int rc;
+  int rc; /* SQLite's, of the first failure */
 } nsys_sheet;
 
-/* columns: "start INTEGER", ... */
-bool nsys_sheet_open(nsys_sheet *sheet, nsys_writer *writer, const char *table,
-                     const char *const *columns, size_t count);
-bool nsys_sheet_end_row(nsys_sheet *sheet);
-void nsys_sheet_close(nsys_sheet *sheet); /* after a failed open, too */
+/* Write a table of the columns "start INTEGER", ...: put() puts and ends the
+ * rows that item `item` of what is in `from` makes. */
+typedef void (*nsys_put_item)(nsys_sheet *sheet, const void *from, size_t item);
+bool nsys_write_table(nsys_writer *writer, const char *table,
+                      const char *const *columns, size_t count,
+                      nsys_put_item put, const void *from, size_t items);
+void nsys_end_row(nsys_sheet *sheet);
 
 /* Texts must live until the row ends. */
 void nsys_put_null(nsys_sheet *sheet);
