@@ -198,15 +198,18 @@ static void begin_stacks(loader *l) {
   l->ordered = true;
 }
 
-static bool scan_stacks(loader *l, llmprof_scan *scan, llmprof_error *err) {
-  int64_t values[LLMPROF_SCAN_INTS];
-  int got = 1;
-  begin_stacks(l);
-  while (l->ordered && (got = llmprof_scan_next(scan, values, err)) == 1) {
+static bool take_frames(void *user, const int64_t *values, size_t rows,
+                        llmprof_error *err) {
+  loader *l = user;
+  for (; rows && l->ordered; rows--, values += CHAIN_INTS)
     if (!take_frame(l, values, false)) return llmprof_fail_nomem(err);
-  }
-  if (got < 0) return false;
-  return !l->ordered || end_stack(l) || llmprof_fail_nomem(err);
+  return true;
+}
+
+static bool scan_stacks(loader *l, llmprof_scan *scan, llmprof_error *err) {
+  begin_stacks(l);
+  return llmprof_scan_rows(scan, take_frames, l, err) &&
+         (!l->ordered || end_stack(l) || llmprof_fail_nomem(err));
 }
 
 /* Which of the columns are there was asked before: the sort needs two. */

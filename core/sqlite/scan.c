@@ -1,6 +1,9 @@
-/* Looks the table up in the schema and lets the page reader or SQL scan it. */
+/* A table is scanned by a SELECT, or by the page reader as far as that takes
+ * it. */
 #include "sqlite/scan.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,43 +15,32 @@
 #include "sqlite/sqlite_file.h"
 
 struct llmprof_scan {
-  llmprof_scan_pages *pages; /* one of the two */
-  llmprof_scan_sql *sql;
-  bool has[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];
-  llmprof_sqlite *db; /* for its path */
+  llmprof_sqlite *db;
+  llmprof_scan_spec spec;
+  llmprof_scan_table table;
+  llmprof_query *query; /* of the rows behind those by pages; NULL: not begun */
   llmprof_watch watch;
-  uint64_t rows;
+  uint64_t rows, most; /* that were given; there cannot be more */
+  llmprof_scan_take_rows take;
+  void *user;
 };
 
 /* ---- the schema ---- */
 
-/* Columns of the query below. Affinity follows SQLite's rules, in their order;
+/* Columns of the query below. A type with "int" in it is an integer to SQLite;
  * an index for the primary key means that it is not the rowid. */
 enum {
   SCHEMA_ROOT,
   SCHEMA_PLACE,
   SCHEMA_NAME,
-  SCHEMA_AFFINITY,
+  SCHEMA_INTEGER,
   SCHEMA_KEY,
   SCHEMA_HIDDEN,
   SCHEMA_DEFAULT,
 };
 
-enum {
-  AFFINITY_OTHER,
-  AFFINITY_INTEGER,
-  AFFINITY_TEXT,
-  AFFINITY_REAL,
-};
-
 static const char schema_sql[] =
-    "SELECT m.rootpage, c.cid, c.name,"
-    " CASE WHEN c.type LIKE '%int%' THEN 1"
-    "  WHEN c.type LIKE '%char%' OR c.type LIKE '%clob%'"
-    "   OR c.type LIKE '%text%' THEN 2"
-    "  WHEN c.type LIKE '%blob%' THEN 0"
-    "  WHEN c.type LIKE '%real%' OR c.type LIKE '%floa%'"
-    "   OR c.type LIKE '%doub%' THEN 3 ELSE 0 END,"
+    "SELECT m.rootpage, c.cid, c.name, c.type LIKE '%int%',"
     " c.pk AND c.type LIKE 'integer' AND NOT EXISTS"
     "  (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk'),"
     " c.hidden <> 0, c.dflt_value "
@@ -74,26 +66,18 @@ static bool read_default(const llmprof_query *query, int64_t *value) {
   return true;
 }
 
-/* Can the page reader give what SQL gives for a column like this? */
-static bool is_plain(const llmprof_query *query, bool text, int64_t *beyond) {
-  int64_t affinity = llmprof_query_int(query, SCHEMA_AFFINITY);
-  if (!read_default(query, beyond)) return false;
-  return text ? *beyond == LLMPROF_ABSENT &&
-                    (affinity == AFFINITY_TEXT || affinity == AFFINITY_REAL)
-              : affinity == AFFINITY_INTEGER;
-}
-
 static void note_column(const llmprof_query *query,
                         const llmprof_scan_spec *spec,
                         llmprof_scan_table *table) {
   size_t size;
+  int64_t beyond;
   const char *name = llmprof_query_text(query, SCHEMA_NAME, &size);
+  bool plain =
+      read_default(query, &beyond) && llmprof_query_int(query, SCHEMA_INTEGER);
   for (int i = 0; i < spec->ints + spec->texts; i++) {
     if (strcasecmp(spec->columns[i], name) != 0) continue;
-    int64_t beyond;
-    table->plain = is_plain(query, i >= spec->ints, &beyond) && table->plain;
+    table->plain = plain && table->plain;
     if (i < spec->ints) table->beyond[i] = beyond;
-    table->real[i] = llmprof_query_int(query, SCHEMA_AFFINITY) == AFFINITY_REAL;
     table->place[i] = llmprof_query_int(query, SCHEMA_KEY)
                           ? LLMPROF_COLUMN_ROWID
                           : (int)llmprof_query_int(query, SCHEMA_PLACE);
@@ -113,9 +97,9 @@ static void note_row(const llmprof_query *query, const llmprof_scan_spec *spec,
   note_column(query, spec, table);
 }
 
-static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
-                        llmprof_scan_table *table, llmprof_error *err) {
-  *table = (llmprof_scan_table){.plain = true};
+bool llmprof_scan_read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                              llmprof_scan_table *table, llmprof_error *err) {
+  *table = (llmprof_scan_table){.plain = spec->texts == 0};
   for (int i = 0; i < spec->ints + spec->texts; i++)
     table->place[i] = LLMPROF_COLUMN_LACKING;
   llmprof_query *query = llmprof_sqlite_keep_query(db, schema_sql, err);
@@ -135,53 +119,26 @@ static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
 
 /* ---- scanning ---- */
 
-static bool start(llmprof_scan *scan, llmprof_sqlite *db,
-                  const llmprof_scan_spec *spec,
-                  const llmprof_scan_table *table, bool pages,
-                  llmprof_error *err) {
-  if (pages && !llmprof_scan_pages_open(db, spec, table, &scan->pages, err))
-    return false;
-  if (!scan->pages) scan->sql = llmprof_scan_sql_open(db, spec, table, err);
-  return scan->pages || scan->sql;
-}
-
-bool llmprof_scan_open_as(llmprof_sqlite *db, const llmprof_scan_spec *spec,
-                          bool pages, llmprof_scan **scan, llmprof_error *err) {
-  llmprof_scan_table table;
-  *scan = NULL;
-  if (!read_schema(db, spec, &table, err)) return false;
-  if (!table.root) return true;
-  llmprof_scan *made = llmprof_zalloc(1, sizeof *made);
-  if (!made) return llmprof_fail_nomem(err);
-  made->db = db;
-  for (int i = 0; i < spec->ints + spec->texts; i++)
-    made->has[i] = table.place[i] != LLMPROF_COLUMN_LACKING;
-  if (start(made, db, spec, &table, pages, err)) {
-    *scan = made;
-    return true;
-  }
-  llmprof_scan_close(made);
-  return false;
-}
-
 bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan **scan, llmprof_error *err) {
-  return llmprof_scan_open_as(db, spec, true, scan, err);
+  llmprof_scan_table table;
+  *scan = NULL;
+  if (!llmprof_scan_read_schema(db, spec, &table, err)) return false;
+  if (!table.root) return true;
+  *scan = llmprof_zalloc(1, sizeof **scan);
+  if (!*scan) return llmprof_fail_nomem(err);
+  **scan = (llmprof_scan){.db = db, .spec = *spec, .table = table};
+  return true;
 }
 
 void llmprof_scan_close(llmprof_scan *scan) {
   if (!scan) return;
-  llmprof_scan_pages_close(scan->pages);
-  llmprof_scan_sql_close(scan->sql);
+  llmprof_query_free(scan->query);
   llmprof_free(scan);
 }
 
-bool llmprof_scan_is_paged(const llmprof_scan *scan) {
-  return scan->pages != NULL;
-}
-
 bool llmprof_scan_has(const llmprof_scan *scan, int column) {
-  return scan->has[column];
+  return scan->table.place[column] != LLMPROF_COLUMN_LACKING;
 }
 
 /* May there be this number of rows more? */
@@ -194,45 +151,98 @@ static bool goes_on(llmprof_scan *scan, size_t rows, llmprof_error *err) {
   return llmprof_watch_go_on(&scan->watch, rows, path, err);
 }
 
-int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
-  if (!goes_on(scan, 1, err)) return -1;
-  return scan->pages ? llmprof_scan_pages_next(scan->pages, values, err)
-                     : llmprof_scan_sql_next(scan->sql, values, err);
-}
-
-static bool may_go_on(void *scan, size_t rows, llmprof_error *err) {
-  return goes_on(scan, rows, err);
-}
-
-/* All rows; in parts, where that can be. */
-static bool give(llmprof_scan *scan, const llmprof_scan_taker *taker,
-                 bool parts, llmprof_error *err) {
-  int64_t values[LLMPROF_SCAN_INTS];
-  bool begun = false;
-  if (parts && llmprof_scan_parts(scan->pages, taker, &begun, err)) return true;
-  if (begun) return false;
-  int got;
-  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
-    if (!taker->take(taker->user, values, 1, err)) return false;
+/* Without those that were given already. */
+static bool begin_query(llmprof_scan *scan, llmprof_error *err) {
+  const llmprof_scan_spec *spec = &scan->spec;
+  llmprof_buffer sql = {0};
+  int64_t size = llmprof_sqlite_file_size(scan->db, err);
+  if (size < 0) return false;
+  scan->most = (uint64_t)size;
+  llmprof_buffer_puts(&sql, "SELECT ");
+  for (int i = 0; i < spec->ints + spec->texts; i++) {
+    if (i) llmprof_buffer_putc(&sql, ',');
+    if (llmprof_scan_has(scan, i))
+      llmprof_sqlite_put_name(&sql, spec->columns[i]);
+    else
+      llmprof_buffer_puts(&sql, "NULL");
   }
-  return got == 0;
+  llmprof_buffer_puts(&sql, " FROM ");
+  llmprof_sqlite_put_name(&sql, spec->table);
+  /* or an index that has all the columns would give its own order */
+  llmprof_buffer_puts(&sql, " NOT INDEXED");
+  if (scan->rows)
+    llmprof_buffer_printf(&sql, " LIMIT -1 OFFSET %" PRIu64, scan->rows);
+  if (sql.failed)
+    llmprof_fail_nomem(err);
+  else
+    scan->query = llmprof_sqlite_query(scan->db, sql.bytes, err);
+  llmprof_buffer_free(&sql);
+  return scan->query != NULL;
+}
+
+/* Each row has some bytes of the file: with more of them its pages are in a
+ * circle. */
+int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
+  if ((!scan->query && !begin_query(scan, err)) || !goes_on(scan, 1, err))
+    return -1;
+  int got = llmprof_query_step(scan->query, err);
+  if (got == 1 && scan->rows > scan->most)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: corrupt (more rows than bytes)",
+                        llmprof_sqlite_path(scan->db)),
+           -1;
+  if (got == 1) llmprof_query_ints(scan->query, values, scan->spec.ints);
+  return got;
+}
+
+static bool take_counted(void *user, const int64_t *values, size_t rows,
+                         llmprof_error *err) {
+  llmprof_scan *scan = user;
+  return goes_on(scan, rows, err) && scan->take(scan->user, values, rows, err);
 }
 
 bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
                        void *user, llmprof_error *err) {
-  const llmprof_scan_taker taker = {
-      .take = take, .may = may_go_on, .user = user, .scan = scan};
-  return give(scan, &taker, scan->pages != NULL, err);
+  int64_t values[LLMPROF_SCAN_INTS];
+  scan->take = take;
+  scan->user = user;
+  int got = llmprof_scan_pages(scan->db, &scan->spec, &scan->table,
+                               take_counted, scan, err);
+  if (got) return got > 0;
+  while ((got = llmprof_scan_next(scan, values, err)) == 1)
+    if (!take(user, values, 1, err)) return false;
+  return got == 0;
 }
 
 const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size) {
-  return scan->pages ? llmprof_scan_pages_text(scan->pages, i, size)
-                     : llmprof_scan_sql_text(scan->sql, i, size);
+  int column = scan->spec.ints + i;
+  if (llmprof_query_type(scan->query, column) == LLMPROF_SQL_NULL) {
+    *size = 0;
+    return NULL;
+  }
+  return llmprof_query_text(scan->query, column, size);
 }
 
 double llmprof_scan_double(const llmprof_scan *scan, int i) {
-  return scan->pages ? llmprof_scan_pages_double(scan->pages, i)
-                     : llmprof_scan_sql_double(scan->sql, i);
+  int column = scan->spec.ints + i;
+  if (llmprof_query_type(scan->query, column) == LLMPROF_SQL_NULL) return NAN;
+  return llmprof_query_double(scan->query, column);
+}
+
+typedef struct each_row {
+  const llmprof_scan *scan;
+  llmprof_scan_take take;
+  void *user;
+} each_row;
+
+static bool take_each(void *user, const int64_t *values, size_t rows,
+                      llmprof_error *err) {
+  const each_row *each = user;
+  for (; rows; rows--, values += each->scan->spec.ints) {
+    if (!each->take(each->user, each->scan, values))
+      return llmprof_fail_nomem(err);
+  }
+  return true;
 }
 
 bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
@@ -241,16 +251,8 @@ bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   llmprof_scan *scan;
   if (!llmprof_scan_open(db, spec, &scan, err)) return false;
   if (has) *has = scan != NULL;
-  if (!scan) return true;
-  int64_t values[LLMPROF_SCAN_INTS];
-  int got;
-  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
-    if (!take(user, scan, values)) {
-      llmprof_fail_nomem(err);
-      got = -1;
-      break;
-    }
-  }
+  each_row each = {scan, take, user};
+  bool ok = !scan || llmprof_scan_rows(scan, take_each, &each, err);
   llmprof_scan_close(scan);
-  return got == 0;
+  return ok;
 }

@@ -23,8 +23,9 @@ enum {
 };
 
 /* On true, *scan is NULL when the table does not exist. Rows come in rowid
- * order. UNSUPPORTED: a view or a virtual table has its name, and a file could
- * have anything computed by that. Names are as SQLite has them, of any case. */
+ * order. The names in the spec must outlive the scan. UNSUPPORTED: a view or a
+ * virtual table has its name, and a file could have anything computed by that.
+ * Names are as SQLite has them, of any case. */
 bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan **scan, llmprof_error *err);
 void llmprof_scan_close(llmprof_scan *scan);
@@ -37,9 +38,9 @@ bool llmprof_scan_has(const llmprof_scan *scan, int column);
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err);
 
 /* Gives all rows to `take`, in their order, a batch at a time, the values of a
- * row behind those of the one before; instead of llmprof_scan_next, for a spec
- * without texts. They are decoded on several threads; take is called by one at
- * a time, and fills err when it fails. */
+ * row behind those of the one before; instead of llmprof_scan_next. Without
+ * texts they are decoded on several threads; take is called by one at a time,
+ * and fills err when it fails. */
 typedef bool (*llmprof_scan_take_rows)(void *user, const int64_t *values,
                                        size_t rows, llmprof_error *err);
 bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,

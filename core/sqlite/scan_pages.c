@@ -1,11 +1,10 @@
-/* A table scanned by decoding the records on its pages. */
-#include <math.h>
-#include <string.h>
-
-#include "llmprof/alloc.h"
+/* A table of integers, by decoding the records on its pages on several threads:
+ * each takes some leaves, and what it made of them is handed on in their order.
+ * At the first record that is not plain the reader stops. */
+#include "base/alloc.h"
+#include "base/thread_pool.h"
 #include "sqlite/btree.h"
 #include "sqlite/scan_internal.h"
-#include "sqlite/scan_value.h"
 
 /* A column that is in the record. */
 typedef struct wanted {
@@ -14,8 +13,8 @@ typedef struct wanted {
   int slot;  /* in the spec */
 } wanted;
 
-/* Serial types of one byte: how many bytes the value has, and how to make an
- * integer of the eight bytes there. */
+/* Serial types of one byte, what a record's header says of a value: how many
+ * bytes the value has, and how to make an integer of the eight bytes there. */
 typedef struct kind {
   uint8_t size, shift;
   bool integer; /* or NULL */
@@ -28,6 +27,8 @@ enum {
   TYPE_WORDS = 4, /* of eight types each; what lies further on has no shape */
   SHAPE_BITS = 6,
   SHAPES = 1 << SHAPE_BITS, /* as a table's records have a few each */
+  PART_SIZE = 256 * 1024, /* bytes of leaves: stays in the second-level cache */
+  PARTS_EACH = 2,         /* fewer are not worth a thread */
 };
 
 /* Where the value of a wanted column lies in a record, and how to make an
@@ -45,131 +46,76 @@ typedef struct shape {
   spot spots[LLMPROF_SCAN_INTS]; /* in the order of scan->wanted */
 } shape;
 
-struct llmprof_scan_shapes {
-  shape shapes[SHAPES]; /* by a hash of the types */
-};
-
-struct llmprof_scan_pages {
-  llmprof_sqlite *db;
-  llmprof_btree *tree;
-  llmprof_leaf leaf;
-  uint32_t cell;                         /* next one of the leaf */
-  uint32_t usable, max_local, min_local; /* bytes of a page */
-
-  wanted wanted[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS]; /* by place */
+/* What of a scan all threads share. */
+typedef struct pages_scan {
+  llmprof_btree tree;
+  wanted wanted[LLMPROF_SCAN_INTS]; /* by place */
   int wanted_count;
   int lacking[LLMPROF_SCAN_INTS]; /* slots */
   int lacking_count;
-  int ints, texts;
+  int ints;
   int rowid_slot;        /* -1: none */
   uint8_t within[KINDS]; /* wanted columns in a record of this number */
-  int64_t beyond[LLMPROF_SCAN_INTS]; /* by slot: in a record that lacks it */
-  int last_place;
-  int type_words; /* that the types up to it are in; 0: no shapes */
+  const int64_t *beyond; /* by slot: in a record that lacks it */
+  int type_words; /* that the types up to the last wanted column's are in; 0: no
+                     shapes */
   uint64_t masks[KINDS][TYPE_WORDS]; /* of them, by the first byte */
   kind kinds[2 * KINDS];
 
-  llmprof_scan_value odd; /* scratch */
-  llmprof_scan_value text[LLMPROF_SCAN_TEXTS];
-  bool real[LLMPROF_SCAN_TEXTS]; /* whole numbers are reals there */
-  llmprof_error failure;         /* of a conversion, for the next row to tell */
-};
+  llmprof_scan_take_rows take;
+  void *user;
+  uint32_t *leaves;
+  size_t count;
+  uint32_t part; /* leaves of a part */
+  struct reader *readers;
+} pages_scan;
 
-typedef enum verdict {
-  DECODED,
-  TOO_SHORT, /* a wanted value is beyond the bytes at hand */
-  BROKEN,
-  FAILED, /* with the error filled in */
-} verdict;
+/* A worker's own, with the rows of its part until they are taken. */
+typedef struct reader {
+  uint8_t *pages;
+  shape *shapes; /* by a hash of the types */
+  int64_t *values;
+  size_t values_cap, rows;
+} reader;
 
-/* ---- values ---- */
-
-static uint64_t size_of_type(uint64_t type) {
-  static const uint8_t sizes[LLMPROF_SERIAL_BYTES] = {0, 1, 2, 3, 4, 6, 8, 8};
-  return type < LLMPROF_SERIAL_BYTES ? sizes[type]
-                                     : (type - LLMPROF_SERIAL_BYTES) / 2;
-}
+/* ---- records ---- */
 
 static void fill_kinds(kind *kinds) {
+  static const uint8_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
+  enum {
+    TYPE_NULL,
+    TYPE_REAL = 7,
+    TYPE_ONE = 9, /* the integer 1 without a byte; type 8 is 0 */
+    RESERVED = 10,
+    BYTES = 12, /* and up: blobs even, texts odd */
+  };
   for (uint8_t type = 0; type < KINDS; type++) {
     kind *k = &kinds[type];
-    k->size = (uint8_t)size_of_type(type);
-    k->integer = type < LLMPROF_SERIAL_RESERVED && type != LLMPROF_SERIAL_REAL;
+    k->size = type < BYTES ? sizes[type] : (uint8_t)((type - BYTES) / 2);
+    k->integer = type < RESERVED && type != TYPE_REAL;
     if (!k->integer) continue;
     k->shift = (uint8_t)(k->size ? 64 - 8 * k->size : 0);
     k->mask = k->size ? -1 : 0;
   }
   for (int i = KINDS; i < 2 * KINDS; i++) kinds[i].longer = true;
-  kinds[LLMPROF_SERIAL_NULL].plus = LLMPROF_ABSENT;
-  kinds[9].plus = 1; /* the integer 1 without a byte; type 8 is 0 */
+  kinds[TYPE_NULL].plus = LLMPROF_ABSENT;
+  kinds[TYPE_ONE].plus = 1;
 }
 
 static inline int64_t integer_at(const uint8_t *at, const kind *k) {
   return (((int64_t)llmprof_get8(at) >> k->shift) & k->mask) + k->plus;
 }
 
-static verdict take_value(llmprof_scan_pages *scan, llmprof_scan_value *value,
-                          bool real, const uint8_t *at, uint64_t type,
-                          llmprof_error *err) {
-  llmprof_scan_value_clear(value);
-  if (type == LLMPROF_SERIAL_NULL) return DECODED;
-  if (type >= LLMPROF_SERIAL_BYTES) {
-    if (llmprof_scan_value_set_bytes(value, at, size_of_type(type)))
-      return DECODED;
-    llmprof_fail_nomem(err);
-    return FAILED;
-  }
-  if (type == LLMPROF_SERIAL_REAL) {
-    uint64_t bits = llmprof_get8(at);
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    llmprof_scan_value_set_real(value, number);
-    return DECODED;
-  }
-  if (!scan->kinds[type].integer) return BROKEN;
-  llmprof_scan_value_set_integer(value, integer_at(at, &scan->kinds[type]),
-                                 real);
-  return DECODED;
-}
-
-static verdict take(llmprof_scan_pages *scan, int slot, const uint8_t *at,
-                    uint64_t type, int64_t *values, llmprof_error *err) {
-  int i = slot - scan->ints;
-  if (i >= 0)
-    return take_value(scan, &scan->text[i], scan->real[i], at, type, err);
-  if (type < KINDS && scan->kinds[type].integer) {
-    values[slot] = integer_at(at, &scan->kinds[type]);
-    return DECODED;
-  }
-  verdict got = take_value(scan, &scan->odd, false, at, type, err);
-  if (got == DECODED &&
-      !llmprof_scan_value_integer(scan->db, &scan->odd, &values[slot], err))
-    return FAILED;
-  return got;
-}
-
-/* ---- records ---- */
-
-/* Values of columns that were added after the row was written. */
-static void take_beyond(llmprof_scan_pages *scan, const wanted *from,
-                        const wanted *to, int64_t *values) {
-  for (; from < to; from++) {
-    if (from->slot < scan->ints)
-      values[from->slot] = scan->beyond[from->slot];
-    else
-      llmprof_scan_value_clear(&scan->text[from->slot - scan->ints]);
-  }
-}
-
 /* The straight way, for nearly every row of the big tables: the wanted columns
  * that are there are integers, and types have one byte. It reads ahead of its
  * checks, which the slack behind a page allows, and its values count only when
  * it returns true. */
-static inline bool decode_integers(const llmprof_scan_pages *scan,
-                                   const llmprof_payload *p, int64_t *values) {
-  const uint8_t *type = p->bytes + 1, *at = p->bytes + p->bytes[0];
-  if (p->bytes[0] == 0 || p->bytes[0] >= KINDS) return false;
-  const wanted *w = scan->wanted, *last = w + scan->within[p->bytes[0] - 1];
+static inline bool decode_integers(const pages_scan *scan,
+                                   const uint8_t *record, size_t size,
+                                   int64_t *values) {
+  const uint8_t *type = record + 1, *at = record + record[0];
+  if (record[0] == 0 || record[0] >= KINDS) return false;
+  const wanted *w = scan->wanted, *last = w + scan->within[record[0] - 1];
   const wanted *all = scan->wanted + scan->wanted_count;
   bool odd = false;
   for (; w < last; w++) {
@@ -184,20 +130,20 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
     at += k->size;
   }
   for (; w < all; w++) values[w->slot] = scan->beyond[w->slot];
-  return !odd && at <= p->bytes + p->have;
+  return !odd && at <= record + size;
 }
 
 /* ---- records of a shape that was seen before ---- */
 
 /* Word i of the types up to that of the last wanted column, as far as the
  * record has them, behind the length of all. */
-static inline uint64_t types_at(const llmprof_scan_pages *scan,
-                                const uint8_t *record, int i) {
+static inline uint64_t types_at(const pages_scan *scan, const uint8_t *record,
+                                int i) {
   return llmprof_get8(record + 8 * i) & scan->masks[record[0] % KINDS][i];
 }
 
 /* Of this number of words of types. */
-static inline size_t hash_types(const llmprof_scan_pages *scan, int words,
+static inline size_t hash_types(const pages_scan *scan, int words,
                                 const uint8_t *record) {
   uint64_t hash = 0;
   for (int i = 0; i < words; i++)
@@ -206,9 +152,9 @@ static inline size_t hash_types(const llmprof_scan_pages *scan, int words,
 }
 
 /* The shape for a record that decode_integers took. */
-static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
-                        llmprof_scan_shapes *shapes) {
-  shape *s = &shapes->shapes[hash_types(scan, scan->type_words, record)];
+static void learn_shape(const pages_scan *scan, const uint8_t *record,
+                        shape *shapes) {
+  shape *s = &shapes[hash_types(scan, scan->type_words, record)];
   const uint8_t *type = record + 1;
   uint32_t at = record[0];
   for (int i = 0; i < scan->type_words; i++)
@@ -230,21 +176,20 @@ static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
 
 /* What of a scan is asked for with each row. */
 typedef struct terms {
-  const llmprof_scan_pages *scan;
+  const pages_scan *scan;
   const uint8_t *page;
   uint32_t least, most; /* where records may begin */
-  uint32_t usable;
+  uint32_t usable, max_local;
   int words, columns;
 } terms;
 
 /* Types are read once more where they are compared: kept in an array they were
  * stored one by one and loaded together, which waits for the stores. */
 static inline bool decode_shape(const terms *t, const uint8_t *record,
-                                uint32_t size,
-                                const llmprof_scan_shapes *shapes,
+                                uint32_t size, const shape *shapes,
                                 int64_t *values) {
   uint64_t differences = 0;
-  const shape *s = &shapes->shapes[hash_types(t->scan, t->words, record)];
+  const shape *s = &shapes[hash_types(t->scan, t->words, record)];
   for (int i = 0; i < t->words; i++)
     differences |= types_at(t->scan, record, i) ^ s->types[i];
   if (differences || s->end - 1 >= size) return false;
@@ -255,275 +200,181 @@ static inline bool decode_shape(const terms *t, const uint8_t *record,
   return true;
 }
 
-/* A serial type and the size of its value; returns the next type's place, NULL
- * when broken. */
-static const uint8_t *read_type(const uint8_t *at, const uint8_t *end,
-                                size_t total, uint64_t *type, uint64_t *size) {
-  at = llmprof_varint(at, type);
-  *size = size_of_type(*type);
-  return at <= end && *size <= total ? at : NULL;
-}
+/* ---- leaves ---- */
 
-/* Any record. */
-static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
-                      int64_t *values, llmprof_error *err) {
-  uint64_t offset;
-  const uint8_t *at = llmprof_varint(p->bytes, &offset);
-  if (offset > p->have) return offset > p->total ? BROKEN : TOO_SHORT;
-  const uint8_t *end = p->bytes + offset; /* of the types */
-  const wanted *last = scan->wanted + scan->wanted_count;
-  for (const wanted *w = scan->wanted; w < last; w++) {
-    uint64_t type = 0, size = 0;
-    for (int columns = w->skip + 1; columns; columns--) {
-      offset += size;
-      if (at >= end) {
-        take_beyond(scan, w, last, values);
-        return DECODED;
-      }
-      at = read_type(at, end, p->total, &type, &size);
-      if (!at) return BROKEN;
-    }
-    if (offset + size > p->have)
-      return offset + size > p->total ? BROKEN : TOO_SHORT;
-    verdict got = take(scan, w->slot, p->bytes + offset, type, values, err);
-    if (got != DECODED) return got;
-    offset += size;
-  }
-  return DECODED;
-}
-
-/* ---- cells ---- */
-
-static inline bool find_payload(const llmprof_scan_pages *scan,
-                                const llmprof_leaf *leaf, uint32_t cell,
-                                llmprof_payload *p, int64_t *rowid) {
-  const uint8_t *page = leaf->page;
-  uint32_t offset = llmprof_get2(page + 8 + 2 * cell);
-  if (offset < 8 + 2 * leaf->cells || offset > scan->usable - 4) return false;
+/* The record of a cell, where it lies in its leaf as a whole; else NULL. */
+static inline const uint8_t *find_record(const terms *t, uint32_t cell,
+                                         uint32_t *size, int64_t *rowid) {
+  uint32_t offset = llmprof_get2(t->page + 8 + 2 * cell);
   uint64_t total, id;
-  p->bytes = llmprof_varint(llmprof_varint(page + offset, &total), &id);
+  if (offset < t->least || offset > t->most) return NULL;
+  const uint8_t *at =
+      llmprof_varint(llmprof_varint(t->page + offset, &total), &id);
+  if (total > t->max_local || (size_t)(at - t->page) + total > t->usable)
+    return NULL;
+  *size = (uint32_t)total;
   *rowid = (int64_t)id;
-  if (total > INT32_MAX) return false;
-  p->total = p->have = total;
-  size_t tail = 0;
-  if (total > scan->max_local) {
-    uint32_t part = scan->min_local +
-                    (uint32_t)(total - scan->min_local) % (scan->usable - 4);
-    p->have = part <= scan->max_local ? part : scan->min_local;
-    tail = 4;
-  }
-  if ((size_t)(p->bytes - page) + p->have + tail > scan->usable) return false;
-  p->overflow = tail ? llmprof_get4(p->bytes + p->have) : 0;
+  return at;
+}
+
+/* A row by way of each type. Apart, so that the common case saves no
+ * registers. */
+__attribute__((noinline)) static bool
+decode_slowly(const pages_scan *scan, shape *shapes, const uint8_t *record,
+              uint32_t size, int64_t *values) {
+  if (!decode_integers(scan, record, size, values)) return false;
+  if (scan->type_words && size < 0x80) learn_shape(scan, record, shapes);
   return true;
 }
 
-static verdict decode_whole(llmprof_scan_pages *scan, const llmprof_payload *p,
-                            int64_t *values, llmprof_error *err) {
-  llmprof_payload whole = {.have = p->total, .total = p->total};
-  whole.bytes = llmprof_btree_payload(scan->tree, &scan->leaf, p, err);
-  verdict got = whole.bytes ? decode(scan, &whole, values, err) : FAILED;
-  llmprof_btree_forget(scan->tree);
-  return got;
-}
-
-static int fail_cell(llmprof_scan_pages *scan, verdict got,
-                     llmprof_error *err) {
-  if (got != FAILED)
-    llmprof_btree_corrupt(scan->tree, scan->leaf.number, "a broken row", err);
-  scan->cell = scan->leaf.cells = 0;
-  return -1;
-}
-
-/* The next leaf that has cells. */
-static int next_leaf(llmprof_scan_pages *scan, llmprof_error *err) {
-  int got;
-  scan->cell = 0;
-  do {
-    got = llmprof_btree_next(scan->tree, &scan->leaf, err);
-  } while (got == 1 && !scan->leaf.cells);
-  if (got != 1) scan->leaf.cells = 0;
-  return got;
-}
-
-static int report(llmprof_scan_pages *scan, llmprof_error *err) {
-  if (err) *err = scan->failure;
-  return -1;
-}
-
 /* What a record does not hold. */
-static inline void complete(const llmprof_scan_pages *scan, int64_t rowid,
+static inline void complete(const pages_scan *scan, int64_t rowid,
                             int64_t *values) {
   if (scan->rowid_slot >= 0) values[scan->rowid_slot] = rowid;
   for (int i = 0; i < scan->lacking_count; i++)
     values[scan->lacking[i]] = LLMPROF_ABSENT;
 }
 
-static int next_cell(llmprof_scan_pages *scan, int64_t *values,
-                     llmprof_error *err) {
-  llmprof_payload p;
-  int64_t rowid;
-  if (!find_payload(scan, &scan->leaf, scan->cell++, &p, &rowid))
-    return fail_cell(scan, BROKEN, err);
-  verdict got = DECODED;
-  if (scan->texts || !decode_integers(scan, &p, values))
-    got = decode(scan, &p, values, err);
-  if (got == TOO_SHORT) got = decode_whole(scan, &p, values, err);
-  if (got != DECODED) return fail_cell(scan, got, err);
-  complete(scan, rowid, values);
-  return 1;
-}
-
-int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
-                            llmprof_error *err) {
-  if (scan->failure.code) return report(scan, err);
-  if (scan->cell == scan->leaf.cells) {
-    int got = next_leaf(scan, err);
-    if (got != 1) return got;
-  }
-  return next_cell(scan, values, err);
-}
-
-/* ---- pages by number ---- */
-
-llmprof_btree *llmprof_scan_pages_tree(llmprof_scan_pages *scan) {
-  return scan->tree;
-}
-
-int llmprof_scan_pages_ints(const llmprof_scan_pages *scan) {
-  return scan->ints;
-}
-
-/* The record of a cell and its size, where that has one byte, as in nearly all
- * cells; else NULL. Such a record lies in its leaf as a whole. */
-static inline const uint8_t *short_record(const terms *t, uint32_t cell,
-                                          uint32_t *size) {
-  static const uint64_t last_bytes = 0x8080808080808080u;
-  uint32_t offset = llmprof_get2(t->page + 8 + 2 * cell);
-  if (offset < t->least || offset > t->most) return NULL;
-  const uint8_t *at = t->page + offset;
-  *size = *at++;
-  uint64_t rowid;
-  memcpy(&rowid, at, sizeof rowid);
-  uint64_t ends = ~le64toh(rowid) & last_bytes;
-  if (*size >= 0x80 || !ends) return NULL;
-  at += __builtin_ctzll(ends) / 8 + 1;
-  return (size_t)(at - t->page) + *size <= t->usable ? at : NULL;
-}
-
-/* A row by way of each type. Apart, so that the common case saves no
- * registers. */
-__attribute__((noinline)) static bool
-decode_slowly(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
-              const llmprof_leaf *leaf, uint32_t cell, int64_t *values) {
-  llmprof_payload p;
-  int64_t rowid;
-  if (!find_payload(scan, leaf, cell, &p, &rowid) ||
-      !decode_integers(scan, &p, values))
-    return false;
-  if (scan->type_words && p.have < 0x80) learn_shape(scan, p.bytes, shapes);
-  complete(scan, rowid, values);
-  return true;
-}
-
 /* Inlined for the numbers of words that there are mostly. */
 __attribute__((always_inline)) static inline bool
-decode_rows(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
-            const llmprof_leaf *leaf, int words, int64_t *values) {
+decode_rows(const pages_scan *scan, shape *shapes, const uint8_t *page,
+            uint32_t cells, int words, int64_t *values) {
   const terms t = {.scan = scan,
-                   .page = leaf->page,
-                   .least = 8 + 2 * leaf->cells,
-                   .most = scan->usable - 4,
-                   .usable = scan->usable,
+                   .page = page,
+                   .least = 8 + 2 * cells,
+                   .most = scan->tree.usable - 4,
+                   .usable = scan->tree.usable,
+                   .max_local = scan->tree.usable - 35,
                    .words = words,
                    .columns = scan->wanted_count};
   int columns = scan->ints;
-  bool lacks = scan->lacking_count > 0, plain = true;
-  for (uint32_t cell = 0; plain && cell < leaf->cells;
-       cell++, values += columns) {
+  bool lacks = scan->lacking_count > 0 || scan->rowid_slot >= 0;
+  for (uint32_t cell = 0; cell < cells; cell++, values += columns) {
     uint32_t size;
-    const uint8_t *record = words ? short_record(&t, cell, &size) : NULL;
-    if (!record || !decode_shape(&t, record, size, shapes, values))
-      plain = decode_slowly(scan, shapes, leaf, cell, values);
-    else if (lacks)
-      complete(scan, 0, values);
+    int64_t rowid;
+    const uint8_t *record = find_record(&t, cell, &size, &rowid);
+    if (!record) return false;
+    bool is_known = words && decode_shape(&t, record, size, shapes, values);
+    if (!is_known && !decode_slowly(scan, shapes, record, size, values))
+      return false;
+    if (lacks) complete(scan, rowid, values);
   }
-  return plain;
+  return true;
 }
 
-llmprof_scan_shapes *llmprof_scan_shapes_new(void) {
-  return llmprof_zalloc(1, sizeof(llmprof_scan_shapes));
+static bool decode_leaf(const pages_scan *scan, reader *r,
+                        const uint8_t *page) {
+  int32_t got = llmprof_btree_cells(&scan->tree, page);
+  uint32_t cells = (uint32_t)got;
+  if (got <= 0) return got == 0; /* there may be no buffer yet to point to */
+  if (!llmprof_grow(&r->values, &r->values_cap,
+                    (r->rows + cells) * (size_t)scan->ints, sizeof *r->values))
+    return false;
+  int64_t *values = r->values + r->rows * (size_t)scan->ints;
+  r->rows += cells;
+  switch (scan->type_words) {
+  case 1:
+    return decode_rows(scan, r->shapes, page, cells, 1, values);
+  case 2:
+    return decode_rows(scan, r->shapes, page, cells, 2, values);
+  default:
+    return decode_rows(scan, r->shapes, page, cells, scan->type_words, values);
+  }
 }
 
-bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
-                              llmprof_scan_shapes *shapes,
-                              const llmprof_leaf *leaf, int64_t *values) {
-  if (scan->type_words == 1) return decode_rows(scan, shapes, leaf, 1, values);
-  if (scan->type_words == 2) return decode_rows(scan, shapes, leaf, 2, values);
-  return decode_rows(scan, shapes, leaf, scan->type_words, values);
+/* ---- parts ---- */
+
+static bool read_leaves(const pages_scan *scan, const reader *to, size_t first,
+                        size_t end, llmprof_error *err) {
+  const uint32_t *leaves = scan->leaves;
+  for (size_t i = first, run; i < end; i += run) {
+    for (run = 1; i + run < end && leaves[i + run] == leaves[i] + run;) run++;
+    if (!llmprof_btree_read(&scan->tree, leaves[i], (uint32_t)run,
+                            to->pages + (i - first) * scan->tree.page_size,
+                            err))
+      return false;
+  }
+  return true;
 }
 
-bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
-                              llmprof_error *err) {
-  scan->cell = scan->leaf.cells = 0;
-  return llmprof_btree_leaf(scan->tree, number, &scan->leaf, err);
+/* False without an error where a row is not plain, and where there is no memory
+ * for the rows. */
+static bool decode_part(void *user, size_t worker, size_t part,
+                        llmprof_error *err) {
+  const pages_scan *scan = user;
+  reader *r = &scan->readers[worker];
+  size_t first = part * scan->part, left = scan->count - first;
+  size_t count = left < scan->part ? left : scan->part;
+  r->rows = 0;
+  bool ok = read_leaves(scan, r, first, first + count, err);
+  for (size_t i = 0; ok && i < count; i++)
+    ok = decode_leaf(scan, r, r->pages + i * scan->tree.page_size);
+  return ok;
 }
 
-int llmprof_scan_pages_next_here(llmprof_scan_pages *scan, int64_t *values,
-                                 llmprof_error *err) {
-  if (scan->cell == scan->leaf.cells) return 0;
-  return next_cell(scan, values, err);
+static bool take_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  const pages_scan *scan = user;
+  const reader *r = &scan->readers[worker];
+  (void)part;
+  return !r->rows || scan->take(scan->user, r->values, r->rows, err);
 }
 
-const char *llmprof_scan_pages_text(llmprof_scan_pages *scan, int i,
-                                    size_t *size) {
-  const char *bytes;
-  if (llmprof_scan_value_text(scan->db, &scan->text[i], &bytes, size,
-                              &scan->failure))
-    return bytes;
-  *size = 0;
-  return "";
+/* ---- all ---- */
+
+static void reader_free(reader *r) {
+  llmprof_free(r->pages);
+  llmprof_free(r->shapes);
+  llmprof_free(r->values);
 }
 
-double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i) {
-  double real;
-  return llmprof_scan_value_double(scan->db, &scan->text[i], &real,
-                                   &scan->failure)
-             ? real
-             : NAN;
+static bool reader_init(reader *r, size_t size) {
+  r->pages = llmprof_zalloc(size + LLMPROF_BTREE_SLACK, 1);
+  r->shapes = llmprof_zalloc(SHAPES, sizeof *r->shapes);
+  if (r->pages && r->shapes) return true;
+  reader_free(r);
+  return false;
 }
 
-/* ---- opening ---- */
+/* As many readers as there is memory for. */
+static int run(pages_scan *scan, llmprof_error *err) {
+  size_t parts = (scan->count + scan->part - 1) / scan->part, made = 0;
+  size_t workers = llmprof_thread_pool_size(parts / PARTS_EACH);
+  size_t size = (size_t)scan->part * scan->tree.page_size;
+  const llmprof_parallel_loop loop = {parts, decode_part, take_part, scan};
+  llmprof_error why = {0};
+  scan->readers = llmprof_zalloc(workers, sizeof *scan->readers);
+  while (scan->readers && made < workers &&
+         reader_init(&scan->readers[made], size))
+    made++;
+  bool ok = made && llmprof_parallel_for(&loop, made, &why);
+  for (size_t i = 0; i < made; i++) reader_free(&scan->readers[i]);
+  llmprof_free(scan->readers);
+  if (why.code && err) *err = why;
+  return ok ? 1 : why.code ? -1 : 0;
+}
 
 /* False when two wanted columns are the same. */
-static bool add_wanted(llmprof_scan_pages *scan, int slot, int place) {
-  int at = scan->wanted_count;
+static bool add_wanted(pages_scan *scan, int slot, int place) {
+  int at = scan->wanted_count++;
   for (; at && scan->wanted[at - 1].place >= place; at--) {
     if (scan->wanted[at - 1].place == place) return false;
     scan->wanted[at] = scan->wanted[at - 1];
   }
   scan->wanted[at] = (wanted){.place = place, .slot = slot};
-  scan->wanted_count++;
   return true;
 }
 
-static bool place_column(llmprof_scan_pages *scan, int slot, int place) {
-  if (place == LLMPROF_COLUMN_ROWID) {
-    if (slot >= scan->ints || scan->rowid_slot >= 0) return false;
-    scan->rowid_slot = slot;
-  } else if (place != LLMPROF_COLUMN_LACKING) {
-    return add_wanted(scan, slot, place);
-  } else if (slot < scan->ints) {
+static bool place_column(pages_scan *scan, int slot, int place) {
+  if (place == LLMPROF_COLUMN_LACKING)
     scan->lacking[scan->lacking_count++] = slot;
-  }
+  else if (place != LLMPROF_COLUMN_ROWID)
+    return add_wanted(scan, slot, place);
+  else if (scan->rowid_slot >= 0)
+    return false;
+  else
+    scan->rowid_slot = slot;
   return true;
-}
-
-static void plan_short_records(llmprof_scan_pages *scan) {
-  int i = 0;
-  for (int columns = 0; columns < KINDS; columns++) {
-    while (i < scan->wanted_count && scan->wanted[i].place < columns) i++;
-    scan->within[columns] = (uint8_t)i;
-  }
 }
 
 /* The first bytes of a word, this number of them; none or all of them, too. */
@@ -532,10 +383,10 @@ static uint64_t first_bytes(int count) {
   return count >= 8 ? UINT64_MAX : UINT64_MAX << (64 - 8 * count);
 }
 
-/* Rows that are told their numbers take the other way. */
-static void plan_shapes(llmprof_scan_pages *scan) {
-  int bytes = scan->last_place + 2;
-  if (bytes > TYPE_WORDS * 8 || scan->rowid_slot >= 0 || scan->texts) return;
+/* Up to the last wanted column. */
+static void plan_shapes(pages_scan *scan, int last_place) {
+  int bytes = last_place + 2;
+  if (bytes > TYPE_WORDS * 8) return;
   scan->type_words = (bytes + 7) / 8;
   for (int length = 0; length < KINDS; length++)
     for (int i = 0; i < scan->type_words; i++)
@@ -543,59 +394,40 @@ static void plan_shapes(llmprof_scan_pages *scan) {
           first_bytes((length < bytes ? length : bytes) - 8 * i);
 }
 
-static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
-                 const llmprof_scan_table *table) {
-  scan->ints = spec->ints;
-  scan->texts = spec->texts;
-  scan->rowid_slot = -1;
-  for (int i = 0; i < spec->ints + spec->texts; i++) {
-    if (!place_column(scan, i, table->place[i])) return false;
-  }
-  int place = -1;
+static bool plan(pages_scan *scan, const int *places) {
+  int place = -1, within = 0;
+  for (int i = 0; i < scan->ints; i++)
+    if (!place_column(scan, i, places[i])) return false;
   for (int i = 0; i < scan->wanted_count; i++) {
     scan->wanted[i].skip = scan->wanted[i].place - place - 1;
     place = scan->wanted[i].place;
   }
-  scan->last_place = place;
-  memcpy(scan->beyond, table->beyond, sizeof scan->beyond);
-  plan_short_records(scan);
-  plan_shapes(scan);
-  for (int i = 0; i < spec->texts; i++)
-    scan->real[i] = table->real[spec->ints + i];
-  return true;
-}
-
-static bool start(llmprof_scan_pages *scan, uint32_t root, llmprof_error *err) {
-  if (!llmprof_btree_open(scan->db, root, &scan->tree, err)) return false;
-  if (!scan->tree) return true;
-  scan->usable = llmprof_btree_usable(scan->tree);
-  scan->max_local = scan->usable - 35;
-  scan->min_local = (scan->usable - 12) * 32 / 255 - 23;
+  for (int columns = 0; columns < KINDS; columns++) {
+    while (within < scan->wanted_count && scan->wanted[within].place < columns)
+      within++;
+    scan->within[columns] = (uint8_t)within;
+  }
+  plan_shapes(scan, place);
   fill_kinds(scan->kinds);
   return true;
 }
 
-bool llmprof_scan_pages_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
-                             const llmprof_scan_table *table,
-                             llmprof_scan_pages **scan, llmprof_error *err) {
-  *scan = NULL;
-  if (!table->plain) return true;
-  llmprof_scan_pages *made = llmprof_zalloc(1, sizeof *made);
-  if (!made) return llmprof_fail_nomem(err);
-  made->db = db;
-  bool ok = !plan(made, spec, table) || start(made, table->root, err);
-  if (made->tree) {
-    *scan = made;
-    return true;
-  }
-  llmprof_scan_pages_close(made);
-  return ok;
-}
-
-void llmprof_scan_pages_close(llmprof_scan_pages *scan) {
-  if (!scan) return;
-  llmprof_btree_close(scan->tree);
-  llmprof_scan_value_free(&scan->odd);
-  for (int i = 0; i < scan->texts; i++) llmprof_scan_value_free(&scan->text[i]);
-  llmprof_free(scan);
+int llmprof_scan_pages(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                       const llmprof_scan_table *table,
+                       llmprof_scan_take_rows take, void *user,
+                       llmprof_error *err) {
+  pages_scan scan = {.ints = spec->ints,
+                     .rowid_slot = -1,
+                     .beyond = table->beyond,
+                     .take = take,
+                     .user = user};
+  if (!table->plain || !plan(&scan, table->place) ||
+      !llmprof_btree_open(&scan.tree, db, table->root) ||
+      !llmprof_btree_leaves(&scan.tree, &scan.leaves, &scan.count))
+    return 0;
+  uint32_t most = PART_SIZE / scan.tree.page_size;
+  scan.part = most < scan.count ? most : (uint32_t)scan.count;
+  int got = run(&scan, err);
+  llmprof_free(scan.leaves);
+  return got;
 }

@@ -184,8 +184,9 @@ static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_progress_handler(db->handle, STEPS_BETWEEN_LOOKS, shall_stop, db);
     sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, MAX_VALUE);
-    rc = sqlite3_exec(db->handle, "SELECT 1 FROM sqlite_master", NULL, NULL,
-                      NULL); /* reads the schema */
+    rc = sqlite3_exec(
+        db->handle, "PRAGMA cell_size_check = ON; SELECT 1 FROM sqlite_master",
+        NULL, NULL, NULL); /* reads the schema */
   }
   return rc == SQLITE_OK || fail_sqlite(err, db->path, db->handle, rc);
 }
