@@ -9,7 +9,6 @@
 
 #include <stdint.h>
 
-#include "frame/group_by.h"
 #include "frame/interval.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
@@ -43,21 +42,5 @@ size_t llmprof_classes_count(const llmprof_classes *classes);
 void llmprof_classes_within(const llmprof_classes *classes,
                             const llmprof_intervals *busy, int64_t from,
                             int64_t to, int64_t totals[LLMPROF_CLASSES]);
-
-typedef struct llmprof_outside_columns {
-  size_t start, end;
-  size_t begin; /* since when the first row of a group was waited for */
-  size_t key;   /* the number of the classes that are of its row */
-} llmprof_outside_columns;
-
-/* Add a column: before each row, ns in which no row of its group lasted, since
- * the last of these ended or since `begin`, and none of its classes did. Absent
- * where the group was not idle, `begin` or a time is absent, or the key is no
- * number below `count`. */
-bool llmprof_classes_outside(llmprof_frame *frame,
-                             const llmprof_outside_columns *columns,
-                             const llmprof_groups *groups,
-                             llmprof_classes *const *classes, size_t count,
-                             const char *name, llmprof_error *err);
 
 #endif

@@ -8,7 +8,6 @@
  *   print(made:within(5, 35))                     --> 5  5
  */
 #include "frame/classes.h"
-#include "frame/group_by.h"
 
 #include <string.h>
 
@@ -98,46 +97,6 @@ static int c_within(lua_State *L) {
   return count;
 }
 
-/* The list of classes at `arg` as an array in a scratch box. */
-static llmprof_classes **check_list(lua_State *L, int arg, size_t *count) {
-  luaL_checktype(L, arg, LUA_TTABLE);
-  *count = (size_t)lua_rawlen(L, arg);
-  llmprof_classes **list = llmprof_lua_scratch(L, *count, sizeof *list);
-  for (size_t i = 0; i < *count; i++) {
-    luaL_argcheck(L, lua_rawgeti(L, arg, (lua_Integer)i + 1) == LUA_TUSERDATA,
-                  arg, "classes for each key");
-    list[i] = check_classes(L, lua_gettop(L));
-    lua_pop(L, 1); /* the list keeps it alive */
-  }
-  return list;
-}
-
-/* classes.outside(rows, { by, begin, key, name }, list): adds a column: ns
- * before each row in which neither a row of its group, since the last of these
- * or, before the first, since `begin`, nor a call of list[key + 1] lasted;
- * absent where the group was not idle or nothing says since when */
-static int classes_outside(lua_State *L) {
-  llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 3);
-  llmprof_outside_columns columns = {
-      .start = llmprof_lua_column_named(L, rows, "start"),
-      .end = llmprof_lua_column_named(L, rows, "end"),
-      .begin = llmprof_lua_column_field(L, 2, rows, "begin"),
-      .key = llmprof_lua_column_field(L, 2, rows, "key"),
-  };
-  const char *name = llmprof_lua_new_name(L, rows);
-  size_t count, key_count;
-  llmprof_classes **list = check_list(L, 3, &count);
-  const size_t *keys = llmprof_lua_column_list(L, 2, rows, "by", &key_count);
-  llmprof_groups *groups = llmprof_lua_new_groups(L, rows, keys, key_count);
-  llmprof_error err;
-  bool ok =
-      llmprof_classes_outside(rows, &columns, groups, list, count, name, &err);
-  llmprof_groups_free(groups); /* not when the collector comes by */
-  return llmprof_lua_changed(L, ok, &err);
-}
-
 static const luaL_Reg methods[] = {
     {"within", c_within},
     {"close", close_classes},
@@ -146,7 +105,6 @@ static const luaL_Reg methods[] = {
 
 static const luaL_Reg functions[] = {
     {"of", classes_of},
-    {"outside", classes_outside},
     {NULL, NULL},
 };
 

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "frame/classes.h"
 #include "frame/interval.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"

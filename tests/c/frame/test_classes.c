@@ -1,5 +1,4 @@
 #include "frame/classes.h"
-#include "frame/group_by.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,145 +124,6 @@ TEST(random_windows) {
   }
 }
 
-/* ---- outside of them ---- */
-
-enum {
-  OPS = 2000,
-  GROUPS = 3,
-  LISTS = 2
-};
-
-typedef struct ops {
-  int64_t starts[OPS], ends[OPS], begins[OPS];
-  uint32_t groups[OPS], keys[OPS];
-  llmprof_frame *frame;
-} ops;
-
-static void set_up_ops(ops *o, bool ascending) {
-  for (int i = 0; i < OPS; i++) {
-    o->starts[i] = ascending ? 4 * i : rand() % TICKS;
-    o->ends[i] = o->starts[i] + rand() % 5;
-    o->begins[i] = rand() % 2 ? o->starts[i] - rand() % 3000 : LLMPROF_ABSENT;
-    if (o->begins[i] < 0) o->begins[i] = 0;
-    if (o->ends[i] > TICKS) o->ends[i] = TICKS;
-    o->groups[i] = (uint32_t)(rand() % GROUPS);
-    o->keys[i] = rand() % 30 ? (uint32_t)(rand() % (LISTS + 1)) : UINT32_MAX;
-    if (rand() % 40 == 0 && !ascending) o->starts[i] = LLMPROF_ABSENT;
-    if (rand() % 40 == 0) o->ends[i] = LLMPROF_ABSENT;
-  }
-  const test_column made[] = {
-      {"start", "ns", LLMPROF_I64, o->starts, NULL, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, o->ends, NULL, NULL, NULL},
-      {"begin", "ns", LLMPROF_I64, o->begins, NULL, NULL, NULL},
-      {"group", NULL, LLMPROF_U32, o->groups, NULL, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, o->keys, NULL, NULL, NULL},
-  };
-  o->frame = test_frame(OPS, NULL, made, 5);
-}
-
-static const llmprof_outside_columns op_columns = {0, 1, 2, 4};
-
-static bool add_outside(ops *o, llmprof_classes *const *lists,
-                        llmprof_error *err) {
-  const size_t by = 3;
-  llmprof_groups groups;
-  if (!llmprof_groups_make(&groups, o->frame, &by, 1, err)) return false;
-  bool ok = llmprof_classes_outside(o->frame, &op_columns, &groups, lists,
-                                    LISTS, "outside", err);
-  llmprof_groups_free(&groups);
-  return ok;
-}
-
-/* By looking at all rows that begin before: since when a row's group is idle.
- */
-static int64_t idle_since(const ops *o, int row) {
-  int64_t last = LLMPROF_ABSENT;
-  for (int i = 0; i < OPS; i++) {
-    bool before = o->starts[i] < o->starts[row] ||
-                  (o->starts[i] == o->starts[row] && i < row);
-    if (o->groups[i] == o->groups[row] && before &&
-        o->starts[i] != LLMPROF_ABSENT && o->ends[i] > last)
-      last = o->ends[i];
-  }
-  if (last == LLMPROF_ABSENT) return o->begins[row];
-  return last < o->starts[row] ? last : LLMPROF_ABSENT;
-}
-
-static int64_t expected_outside(const ops *o, int row,
-                                int64_t free[LISTS][TICKS + 1]) {
-  int64_t start = o->starts[row], from;
-  if (start == LLMPROF_ABSENT || o->ends[row] == LLMPROF_ABSENT ||
-      o->keys[row] >= LISTS)
-    return LLMPROF_ABSENT;
-  from = idle_since(o, row);
-  if (from == LLMPROF_ABSENT) return from;
-  return from < start ? free[o->keys[row]][start] - free[o->keys[row]][from]
-                      : 0;
-}
-
-/* The second list knows calls of one word only. */
-static void expect_outside(fixture *f, ops *o) {
-  static int64_t free[LISTS][TICKS + 1];
-  llmprof_classes *lists[LISTS];
-  llmprof_error err;
-  for (int k = 0; k < LISTS; k++) {
-    lists[k] =
-        llmprof_classes_new(f->frame, &columns, f->class_of, COUNT, &err);
-    assert_non_null(lists[k]);
-    fill_ticks(f, NULL);
-    memcpy(free[k], f->first[COUNT], sizeof free[k]);
-    for (int i = 0; i < COUNT; i++)
-      if (f->class_of[i]) f->class_of[i] = LLMPROF_NO_CLASS;
-  }
-  assert_true(add_outside(o, lists, &err));
-  const llmprof_column *made = llmprof_frame_column(o->frame, 5, &err);
-  int present = 0;
-  for (int row = 0; row < OPS; row++) {
-    int64_t cell = llmprof_cell(made, (size_t)row);
-    assert_true(cell == expected_outside(o, row, free));
-    present += cell != LLMPROF_ABSENT;
-  }
-  assert_in_range(present, OPS / 10, OPS - 1);
-  for (int k = 0; k < LISTS; k++) llmprof_classes_free(lists[k]);
-}
-
-TEST(outside) {
-  static fixture f;
-  static ops o;
-  for (int i = 0; i < 4; i++) {
-    set_up(&f, i % 2);
-    set_up_ops(&o, i / 2);
-    expect_outside(&f, &o);
-    llmprof_frame_free(o.frame);
-    tear_down(&f);
-  }
-}
-
-TEST(outside_of_no_call) {
-  static ops o;
-  llmprof_error err;
-  const uint8_t none[] = {0};
-  const test_column made[] = {
-      {"start", "ns", LLMPROF_I64, o.starts, NULL, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, o.ends, NULL, NULL, NULL},
-      {"word", NULL, LLMPROF_STRING_ID, o.keys, NULL, NULL, NULL},
-  };
-  llmprof_strings *strings = llmprof_strings_new();
-  llmprof_frame *frame = test_frame(0, strings, made, 3);
-  llmprof_classes *empty = llmprof_classes_new(frame, &columns, none, 1, &err);
-  llmprof_classes *lists[] = {empty, empty};
-  assert_non_null(empty);
-  set_up_ops(&o, true);
-  o.starts[1] = 10, o.ends[0] = 2, o.ends[1] = 11;
-  o.groups[0] = o.groups[1] = o.keys[0] = o.keys[1] = 0;
-  assert_true(add_outside(&o, lists, &err));
-  assert_int_equal(llmprof_cell(llmprof_frame_column(o.frame, 5, &err), 1), 8);
-  llmprof_frame_free(o.frame);
-  llmprof_classes_free(empty);
-  llmprof_frame_free(frame);
-  llmprof_strings_free(strings);
-}
-
 /* Times of a broken file: no wrap-around. */
 TEST(longer_than_64_bits) {
   const int64_t start = INT64_MIN + 1, end = INT64_MAX;
@@ -300,32 +160,9 @@ static bool make(void *arg, llmprof_error *err) {
   return ok;
 }
 
-typedef struct both {
-  fixture *f;
-  ops *o;
-} both;
-
-static bool make_outside(void *arg, llmprof_error *err) {
-  both *b = arg;
-  llmprof_frame *calls = frame_of(b->f);
-  set_up_ops(b->o, false);
-  llmprof_classes *classes =
-      calls && b->o->frame
-          ? llmprof_classes_new(calls, &columns, b->f->class_of, COUNT, err)
-          : (llmprof_fail_nomem(err), NULL);
-  llmprof_classes *lists[] = {classes, classes};
-  bool ok = classes && add_outside(b->o, lists, err);
-  llmprof_classes_free(classes);
-  llmprof_frame_free(b->o->frame);
-  llmprof_frame_free(calls);
-  return ok;
-}
-
 TEST(allocations) {
   static fixture f;
   set_up(&f, false);
   test_every_allocation(make, &f);
-  static ops o;
-  test_every_allocation(make_outside, &(both){&f, &o});
   tear_down(&f);
 }

@@ -30,24 +30,6 @@ describe("llmprof.classes", function()
     assert.same({ 3, 10 }, { made:within(0, 100, busy) })
   end)
 
-  it("adds to rows how long neither others of their group nor calls lasted before", function()
-    local ops = frame.new(5, {
-      { name = "start", type = "integer", values = { 25, 45, 70, 70, 90 } },
-      { name = "end", type = "integer", values = { 28, 72, 75, 80, 95 } },
-      { name = "begin", type = "integer", values = { 8, 0, 0, false, 0 } },
-      { name = "device", type = "integer", values = { 0, 0, 0, 1, 0 } },
-      { name = "process", type = "integer", values = { 0, 0, 0, 0, 1 } } })
-    local other = classes.of(calls, "name", { { "launch" } })
-    classes.outside(ops, { by = { "device" }, begin = "begin", key = "process",
-      name = "outside" }, { made, other })
-    assert.same({ 5, 7, false, false, 15 }, ops:values "outside")
-    assert.matches("a column to make has a name", message(classes.outside, ops,
-      { by = {}, begin = "begin", key = "process" }, { made }))
-    assert.matches("classes for each key", message(classes.outside, ops,
-      { by = {}, begin = "begin", key = "process", name = "more" }, { false }))
-    other:close()
-  end)
-
   it("refuses what makes no sense", function()
     assert.matches("a column of strings", message(classes.of, calls, "start", { {} }))
     assert.matches("from 1 to 8 classes", message(classes.of, calls, "name", {}))

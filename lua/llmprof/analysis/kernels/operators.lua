@@ -3,7 +3,6 @@
 -- launched here are two tellings of one thing, paired by the names of kernels
 -- (frame:pair). What that leaves joins by name alone where a single operator launches
 -- kernels of the name. The rest stays without an operator.
-local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
@@ -236,21 +235,27 @@ end
 -- Add `outside_ns` to the operations of a trace: before each, ns in which the GPU had nothing
 -- to do and the CPU was in no CUDA call. That of the used ones hangs on no other.
 local function add_idle(trace, found, ops)
-  local of, calls_of, calls = begins(found), waiting.calls(trace, found.ops), {}
-  local number = {} -- by process, of its calls in the list
+  local of, covered, sets = begins(found), waiting.covered(trace, found.ops), {}
+  local number = {} -- by process, of its set in the list
   rows.extend(ops, { "stage_range", "pid" }, {
     { name = "begin", type = "integer", unit = "ns",
       get = function(key) return of[key.stage_range] end },
     { name = "process", type = "integer", get = function(key)
       local pid = key.pid or 0
       if not number[pid] then
-        calls[#calls + 1] = calls_of(key.pid)
-        number[pid] = #calls - 1
+        sets[#sets + 1] = covered(key.pid)
+        number[pid] = #sets - 1
       end
       return number[pid]
     end } })
-  return classes.outside(ops, { by = { "device", "stage_range" }, begin = "begin",
-    key = "process", name = "outside_ns" }, calls)
+  ops:gaps { by = { "device", "stage_range" }, before = "gap" }
+  ops:compute { name = "idle", unit = "ns", type = "integer", steps = { { "gap" }, 0, "above",
+    { "start" }, { "begin" }, -1, "*", "+", 0, "most", { "begin" }, "where", { "end" }, "where",
+    { "gap" }, "unless", "or" } }
+  ops:less { column = "start", by = "idle", name = "since" }
+  local before = { start = "since", ["end"] = "start", key = "process" }
+  spans.cover(ops, before, sets, "in_calls")
+  return spans.rest(ops, before, "in_calls", "outside_ns")
 end
 
 

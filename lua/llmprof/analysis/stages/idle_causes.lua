@@ -62,13 +62,33 @@ end
 
 
 -- Of a process, or of all: the calls of the threads that launch its operations.
-local function classes_of(trace, api, ops, pid)
+local function calls_of(api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  local names = lists.map(BUSY, function(class) return waiting.names(trace)[class] end)
   local threads = lists.map(ops:group { by = { "launch_pid", "launch_tid" } }, function(row)
     return rows.thread_of(row.launch_pid, row.launch_tid)
   end)
-  return classes.of(check(api:where { thread = threads }), "name", names)
+  return check(api:where { thread = threads })
+end
+
+
+-- These calls by class.
+local function classes_of(trace, api, ops, pid)
+  local names = lists.map(BUSY, function(class) return waiting.names(trace)[class] end)
+  return classes.of(calls_of(api, ops, pid), "name", names)
+end
+
+
+-- The trace's API calls, with `thread`.
+local function api_of(trace) return rows.add_threads(check(trace:frame "api"), "pid", "tid") end
+
+
+-- A function from a process (nil: all of them) to when the threads of it that launch work were
+-- in a CUDA call, as intervals.
+function waiting.covered(trace, ops)
+  local api = api_of(trace)
+  return function(pid)
+    return calls_of(api, ops, pid):where { { "name", "~=", false } }:union()
+  end
 end
 
 
@@ -83,7 +103,7 @@ local function is_only(frame, pid) return #check(frame:where { pid = pid }) == #
 -- A function from a process (nil: all of them) to what CUDA calls the threads of it that
 -- launch work were in, by class. ops: the trace's frame of all GPU operations.
 function waiting.calls(trace, ops)
-  local api = rows.add_threads(check(trace:frame "api"), "pid", "tid")
+  local api = api_of(trace)
   made[trace] = made[trace] or {}
   local known = made[trace]
   return function(pid)
