@@ -105,7 +105,6 @@ describe("results with", function()
         launches = 0 } },
       gpu_busy_ns = 0, gpu_idle_ns = 0, gpu_time_ns = 0, kernels = 0, launches = 0, copies = 0 } }
     local pages = render_all(given)
-    says(pages["report.html"], "No range of a stage was found.")
     says(pages["report.html"], "Figures are from one repeat.")
     says(pages["stakeholder_summary.md"], "Prefill takes 0.00 ms")
     assert.is_nil(pages["stakeholder_summary.md"]:find("mermaid", 1, true))
