@@ -91,33 +91,26 @@ local function by_time(groups)
 end
 
 
--- Of each key the largest group: function(group) -> key; field: what is told of it.
-local function largest(list, key_of, field)
-  local found = {}
-  for _, group in ipairs(by_time(list)) do
+-- Of the groups of each key, the largest first, what tell(group) gives of `most` of them: lists.
+local function largest(groups, key_of, most, tell)
+  local told = {}
+  for _, group in ipairs(by_time(groups)) do
     local key = key_of(group)
-    if found[key] == nil then found[key] = group[field] or false end
+    local own = told[key] or json.list {}
+    told[key] = own
+    if #own < most then own[#own + 1] = tell(group) end
   end
-  return found
+  return told
+end
+
+
+-- Of each key the module that most of its time is for: { name }, { false } where that is none.
+local function main_module(groups, key_of)
+  return largest(groups, key_of, 1, function(group) return group.module or false end)
 end
 
 
 local function key_of_line(group) return tuple(group.stage, group.line, group["function"]) end
-
-
--- The kernels of each line, the largest first, with their time: by its key.
-local function names_of(groups, label)
-  local of = {}
-  for _, group in ipairs(by_time(groups)) do
-    local key, name = key_of_line(group), group.name
-    of[key] = of[key] or json.list {}
-    if name and #of[key] < lines.NAMES then
-      table.insert(of[key], { name = label[name] or name, calls = group.kernels,
-        gpu_ns = group.gpu_ns })
-    end
-  end
-  return of
-end
 
 
 -- GPU time of each stage: all, that of lines, of those apart that torch.compile generated and of
@@ -141,15 +134,19 @@ end
 local function rows_of(ops, totals)
   local list, count = json.list {}, {}
   local labelled = labels.unique(lists.map(ops:group { by = { "name" } }, "name"))
-  local names = names_of(lines.sums(ops, { "stage", "line", "function", "name" }), labelled)
-  local module = largest(lines.sums(ops, { "stage", "line", "function", "module" }),
-    key_of_line, "module")
+  local names = largest(lines.sums(ops, { "stage", "line", "function", "name" }), key_of_line,
+    lines.NAMES, function(one)
+      return one.name and { name = labelled[one.name] or one.name, calls = one.kernels,
+        gpu_ns = one.gpu_ns } or nil
+    end)
+  local module = main_module(lines.sums(ops, { "stage", "line", "function", "module" }),
+    key_of_line)
   for _, group in ipairs(by_time(lines.sums(ops, { "stage", "line", "function" }))) do
     local key, stage = key_of_line(group), group.stage
     count[stage] = (count[stage] or 0) + (group.line and 1 or 0)
     if group.line and count[stage] <= lines.MOST then
       list[#list + 1] = { stage = stage, line = group.line, ["function"] = group["function"],
-        module = module[key] or nil, kernels = group.kernels,
+        module = module[key][1] or nil, kernels = group.kernels,
         gpu_ns = group.gpu_ns, idle_ns = group.idle_ns, host_ns = group.host_ns,
         share = totals[stage].gpu_ns > 0 and group.gpu_ns / totals[stage].gpu_ns or nil,
         names = names[key] }
@@ -166,21 +163,16 @@ local function key_of_kernel(group) return tuple(group.stage, group.part, group.
 -- Give kernels the lines that launched them, those with most of their time first, and the module
 -- that most of it is for.
 local function place_kernels(list, ops)
-  local groups = lines.sums(ops, { "stage", "part", "name", "line", "function" })
-  local modules = largest(lines.sums(ops, { "stage", "part", "name", "module" }),
-    key_of_kernel, "module")
-  local of = {}
-  for _, group in ipairs(by_time(groups)) do
-    local key = key_of_kernel(group)
-    of[key] = of[key] or json.list {}
-    if group.line and #of[key] < lines.EACH then
-      table.insert(of[key], { line = group.line, ["function"] = group["function"],
-        calls = group.kernels, gpu_ns = group.gpu_ns })
-    end
-  end
+  local of_kernel = largest(lines.sums(ops, { "stage", "part", "name", "line", "function" }),
+    key_of_kernel, lines.EACH, function(one)
+      return one.line and { line = one.line, ["function"] = one["function"], calls = one.kernels,
+        gpu_ns = one.gpu_ns } or nil
+    end)
+  local modules = main_module(lines.sums(ops, { "stage", "part", "name", "module" }),
+    key_of_kernel)
   for _, kernel in ipairs(list) do
     local key = key_of_kernel(kernel)
-    kernel.module, kernel.lines = modules[key] or nil, of[key]
+    kernel.module, kernel.lines = modules[key] and modules[key][1] or nil, of_kernel[key]
   end
 end
 

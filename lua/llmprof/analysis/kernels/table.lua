@@ -8,6 +8,7 @@ local labels = require "llmprof.analysis.kernels.labels"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local stages = require "llmprof.analysis.stages.find"
+local tuple = require("llmprof.tables.keys").tuple
 
 local kernels = {}
 
@@ -21,50 +22,31 @@ kernels.LISTED = 10000
 local function known(name) return name ~= "" and name or nil end
 
 
--- The shapes of a row's kernel, of those by name. A damaged file may have several short
--- names for one.
-local function shapes_of(row, by_name)
-  local name, short = known(row.name) or false, known(row.short_name)
-  local alike = by_name[name] or {}
-  for _, kernel in ipairs(alike) do
-    if kernel.stage == row.stage and kernel.part == row.part and kernel.short == short then
-      return kernel.shapes
-    end
-  end
-  local shapes = {}
-  by_name[name], alike[#alike + 1] = alike, { stage = row.stage, part = row.part, short = short,
-    shapes = shapes }
-  return shapes
+-- Which kernel of the list a row is of. A damaged file may have several short names for one.
+local function key_of(row)
+  return tuple(known(row.name), row.stage, row.part, known(row.short_name))
 end
-
-
-local is_larger = lists.by("-total_ns", function(shape) return table.concat(shape.grid, ",") end)
 
 
 local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers",
   "static_shared", "dynamic_shared" }
 
--- As far as recorded, distinct grid and block per kernel, by its name: { grid, block, calls,
+-- As far as recorded, distinct grid and block per kernel, by key_of: { grid, block, calls,
 -- total_ns }. all: the kernels of the trace, of which the frame has some.
-local function shapes_by_name(frame, all)
-  local by_name = {}
-  for _, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name", "shape" },
-    total = { "duration", "op" } }) do
-    local shapes, one = shapes_of(row, by_name), rows.get(all, row.op.min + 1, SHAPE)
-    shapes[#shapes + 1] = one.grid_x and {
-      grid = { one.grid_x, one.grid_y, one.grid_z },
-      block = { one.block_x, one.block_y, one.block_z },
-      registers = one.registers,
-      shared_bytes = one.static_shared and one.dynamic_shared
-        and one.static_shared + one.dynamic_shared,
-      calls = row.count,
-      total_ns = row.duration.total,
-    } or nil -- it was not recorded
+local function shapes_of(frame, all)
+  local _, by_key = lists.grouped(frame:group { by = { "stage", "part", "name", "short_name",
+    "shape" }, total = { "duration", "op" } }, key_of)
+  for key, own in pairs(by_key) do
+    by_key[key] = lists.sort(lists.map(own, function(row)
+      local one = rows.get(all, row.op.min + 1, SHAPE)
+      return one.grid_x and { grid = { one.grid_x, one.grid_y, one.grid_z },
+        block = { one.block_x, one.block_y, one.block_z }, registers = one.registers,
+        shared_bytes = one.static_shared and one.dynamic_shared
+          and one.static_shared + one.dynamic_shared,
+        calls = row.count, total_ns = row.duration.total } or nil -- it was not recorded
+    end), "-total_ns", function(shape) return table.concat(shape.grid, ",") end)
   end
-  for _, alike in pairs(by_name) do
-    for _, kernel in ipairs(alike) do table.sort(kernel.shapes, is_larger) end
-  end
-  return by_name
+  return by_key
 end
 
 
@@ -92,16 +74,10 @@ end
 -- By demangled name: the mangled one. Functions of the same name in different
 -- files (anonymous namespaces) have several; those are left out.
 local function mangled_names(frame)
-  local pairs_of_names = errors.check(frame:group { by = { "name", "mangled_name" },
-    columns = {} })
-  local found, several, mangled = {}, {}, pairs_of_names:values "mangled_name"
-  for i, name in ipairs(pairs_of_names:values "name") do
-    name = known(name or "") or UNNAMED
-    several[name] = several[name] or found[name] ~= nil or nil
-    found[name] = known(mangled[i] or "")
-  end
-  for name in pairs(several) do found[name] = nil end
-  return found
+  local mangled, _, by_name = {}, lists.grouped(frame:group { by = { "name", "mangled_name" } },
+    function(row) return known(row.name) or UNNAMED end)
+  for name, own in pairs(by_name) do mangled[name] = not own[2] and known(own[1].mangled_name) end
+  return mangled
 end
 
 
@@ -161,19 +137,20 @@ end
 function kernels.list(trace, found, rules)
   local frame, others = divided(stages.used_kernels(trace, found), rules)
   local list = { others = others }
-  local shapes = shapes_by_name(frame, errors.check(trace:frame "kernels"))
+  local shapes = shapes_of(frame, errors.check(trace:frame "kernels"))
   local mangled = mangled_names(frame)
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
     sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
     local times, name, gpus = row.duration, known(row.name) or UNNAMED, row.distinct.device
     list[i] = {
-      name = name, short_name = known(row.short_name) or name, mangled_name = mangled[name],
+      name = name, short_name = known(row.short_name) or name,
+      mangled_name = mangled[name] or nil,
       stage = row.stage or stages.WHOLE_RUN, part = row.part,
       device = gpus == 1 and row.device.min or nil, devices = gpus > 1 and gpus or nil,
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max,
       std_ns = row.count > 1 and times.stddev or nil,
-      shapes = shapes_of(row, shapes),
+      shapes = shapes[key_of(row)] or {},
     }
   end
   return kernels.rank(list)
