@@ -6,7 +6,7 @@
 -- the same repeat, to its own return. Kernels of a graph are launched all at once: they have
 -- none.
 local cpu_samples = require "llmprof.analysis.timeline.cpu_samples"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
 local lists = require "llmprof.tables.lists"
@@ -26,9 +26,6 @@ lines.MOST, lines.NAMES, lines.EACH = 200, 5, 5
 
 -- An operation that the export does not name.
 local UNNAMED = "(unnamed)"
-
-
-local check = errors.check
 
 
 -- ---- operations ----

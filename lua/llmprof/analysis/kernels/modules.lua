@@ -2,7 +2,7 @@
 -- with the framework's operators, from NVTX ranges that name them (llmprof.trace.nvtx_names).
 -- An operation of the GPU belongs to the innermost module, layer and operator around its
 -- launch. Modules of different layers are one, "model.layers.*.mlp".
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local lines = require "llmprof.analysis.kernels.lines"
 local lists = require "llmprof.tables.lists"
@@ -17,9 +17,6 @@ local modules = { where = { "trace" }, reads = { "found", "launched" },
 modules.MOST = 500
 
 local kinds = { "module", "layer", "operator" }
-
-
-local check = errors.check
 
 
 -- By kind: list of { tag, what it is called }, and own, the tags of the ranges that are

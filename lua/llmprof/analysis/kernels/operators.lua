@@ -3,7 +3,7 @@
 -- launched here are two tellings of one thing, paired by the names of kernels
 -- (frame:pair). What that leaves joins by name alone where a single operator launches
 -- kernels of the name. The rest stays without an operator.
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
@@ -27,9 +27,6 @@ joined.of_profiler = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = tr
 
 -- Of a list of an operator's kernels as much of its time is enough to take it as whole.
 local WHOLE = 0.999
-
-
-local check = errors.check
 
 
 -- ---- what was recorded ----

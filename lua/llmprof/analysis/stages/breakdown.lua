@@ -2,7 +2,7 @@
 -- what the CPU did, driver calls, and how long launches wait.
 -- All figures are means per used instance of the stage.
 local categories = require "llmprof.analysis.kernels.categories"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local overhead = require "llmprof.analysis.latency.overhead"
 local tuple = require("llmprof.tables.keys").tuple
@@ -22,9 +22,6 @@ local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages",
   gives = { ["stages.categories"] = "what the kernels of a stage are for",
     ["stages.bound"] = "what takes most of a stage's time",
     ["stages.waiting"] = "what the CPU did while the GPU had nothing to do" } }
-
-
-local check = errors.check
 
 
 -- ---- calls that wait for the GPU ----

@@ -23,7 +23,7 @@ local cold = require "llmprof.analysis.stages.warmup"
 local outermost = require "llmprof.analysis.stages.outermost"
 local lists = require "llmprof.tables.lists"
 local trace_file = require "llmprof.trace.file"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local infer = require "llmprof.analysis.stages.infer"
 local members = require "llmprof.ranks.members"
 local steps = require "llmprof.analysis.stages.steps"
@@ -102,9 +102,6 @@ end
 
 
 stages.WHOLE_RUN = "whole run"
-
-
-local check = errors.check
 
 
 -- ---- instances ----

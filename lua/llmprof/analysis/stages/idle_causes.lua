@@ -12,7 +12,7 @@
 -- replay whose launch has returned: the CPU may be many replays ahead.
 -- Time in several at once (several threads) counts for the first of these.
 local classes = require "llmprof.classes"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local steps = require "llmprof.analysis.stages.steps"
@@ -38,9 +38,6 @@ function waiting.class_of(name)
   end
   return "other"
 end
-
-
-local check = errors.check
 
 
 local BUSY = { "launch", "sync", "memory", "other" }

@@ -8,7 +8,7 @@
 -- end of the next (from start to start where it is a whole graph), if it runs the
 -- kernels that its neighbour runs. Where it does not, a generation ends and the
 -- next prefill begins.
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local layers = require "llmprof.analysis.stages.layers"
 local period = require "llmprof.period"
 local statistics = require "llmprof.statistics"
@@ -49,9 +49,6 @@ local UNNAMED_WORTH, LAYERED = 0.8, 0.5
 
 local KERNEL_KEYS = layers.KEYS
 local GRAPH_KEYS = { "kind", "name" }
-
-
-local check = errors.check
 
 
 -- ---- the anchor ----

@@ -4,7 +4,7 @@
 -- were traced one by one. A layer begins with that kernel; where it is a collective, it ends
 -- with it. Where stacks name the modules that launched kernels, these tell the layers.
 local categories = require "llmprof.analysis.kernels.categories"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -25,9 +25,6 @@ local OWN = 0.1
 
 -- Steps that the table of layers is made of, the last ones.
 local MOST_STEPS = 64
-
-
-local check = errors.check
 
 
 -- ---- how many ----

@@ -1,14 +1,12 @@
 -- What else the GPU does while a stage wants it: another stream, or another program. Collectives
 -- wait for other ranks and are not looked at.
 local categories = require "llmprof.analysis.kernels.categories"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local statistics = require "llmprof.statistics"
 
 local neighbours = {}
-
-local check = errors.check
 
 
 -- ---- another stream ----

@@ -2,7 +2,7 @@
 -- push/pop ranges or, without any, those by start and end that end on their own thread; of a
 -- JAX program that marks nothing itself the modules that XLA ran.
 local engines = require "llmprof.engines"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local infer = require "llmprof.analysis.stages.infer"
 local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
@@ -11,7 +11,6 @@ local text = require "llmprof.text"
 
 local outermost = {}
 
-local check = errors.check
 
 -- Styles of ranges.
 local PUSH_POP, START_END = 0, 1
@@ -319,7 +318,7 @@ end
 -- empty where there are no such ranges, or more texts than stages could have. True behind
 -- them where they are no more than the steps of torch.profiler's schedule.
 function outermost.stages(trace)
-  local ranges = errors.check(trace:frame "ranges")
+  local ranges = check(trace:frame "ranges")
   local domain = main_domain(by_domain(ranges, PUSH_POP))
     or main_domain(by_domain(ranges, START_END))
   local name = domain and domain.name ~= "" and domain.name or nil

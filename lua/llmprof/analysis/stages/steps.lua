@@ -8,7 +8,7 @@
 -- is CPU time: in a loop that does not wait for its tokens it says nothing of
 -- them, only how far ahead the CPU is.
 local statistics = require "llmprof.statistics"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local rows = require "llmprof.ranks.rows"
 local lists = require "llmprof.tables.lists"
 
@@ -24,7 +24,7 @@ local COLUMNS = { "range", "pid", "tid", "host_start", "host_end", "before", "st
 -- the last is.
 local function ranges_named(trace, names)
   local list, by_range = {}, {}
-  for _, row in ipairs(rows.list(errors.check(trace:steps(names)), COLUMNS)) do
+  for _, row in ipairs(rows.list(check(trace:steps(names)), COLUMNS)) do
     local step = by_range[row.range]
     if step then
       step.before = math.max(step.before or row.before or step.host_start, row.before or 0)
@@ -103,7 +103,7 @@ function steps.within(frame, instances)
     rows.add_threads(frame, "pid", "tid")
     key = "thread"
   end
-  return errors.check(frame:within(list, key))
+  return check(frame:within(list, key))
 end
 
 
@@ -242,9 +242,6 @@ local FULL = 75
 
 -- Steps of the same work differ by less than this part of their kernels.
 local ALIKE = 0.1
-
-
-local check = errors.check
 
 
 -- By the name of a kernel, how many of `all` steps run it how often: lists of { calls, count }.

@@ -1,6 +1,6 @@
 -- What of a trace belongs to its stages: repeats that count, and totals of operations.
 local categories = require "llmprof.analysis.kernels.categories"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local lists = require "llmprof.tables.lists"
 local trace_file = require "llmprof.trace.file"
 
@@ -8,8 +8,6 @@ local totals = { reads = { "trace", "found", "metrics", "kernels" },
   gives = { repeats = "how many repeats there are, and which count",
     inferred = "how stages were told that no range marks",
     totals = "operations of the whole trace" } }
-
-local check = errors.check
 
 
 -- Time in which operations ran, each GPU by itself, added up.

@@ -6,7 +6,7 @@
 -- threads, or of all threads of its process where no sample was taken on the former. Files
 -- of collapsed stacks know no times: they are of the stage that they are named for, or of
 -- the whole run.
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
@@ -19,9 +19,6 @@ local cpu_samples = { reads = { "trace", "found", "stacks" },
 -- Functions of a stage; frames of its tree, and the least share of its samples, or time,
 -- that one has to have.
 cpu_samples.FUNCTIONS, cpu_samples.FRAMES, cpu_samples.LEAST = 40, 600, 0.001
-
-
-local check = errors.check
 
 
 -- ---- stacks ----

@@ -23,7 +23,7 @@
 --   sample start, duration, lane, label, percent: what hardware samples say of a GPU
 --   busy   lane, share (0 to 255): SHARES rows for each lane, over the whole span; none
 --          where the window has all of it
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
@@ -50,9 +50,6 @@ local FEW = 4
 
 -- Halvings until as many events are left as fit: more than times have bits of a day.
 local HALVINGS = 48
-
-
-local check = errors.check
 
 
 -- ---- which part of the time ----
@@ -287,7 +284,7 @@ function Timeline:pack(when, made)
   end
   local categories = json.list {}
   for i = 1, #self.labels do categories[i] = self.categories[i - 1] or "" end
-  local head = errors.check(json.encode { version = 2, span = when.span, window = when.window,
+  local head = check(json.encode { version = 2, span = when.span, window = when.window,
     view = when.view, lanes = self.lanes, hidden = self.hidden, labels = self.labels,
     categories = categories, stages = self.stages, samples_until = self.samples_until,
     frames = list })

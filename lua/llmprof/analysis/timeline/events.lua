@@ -1,7 +1,7 @@
 -- The events that the page draws: all of a run; of a large one a representative repeat, or as much
 -- of it as fits, and of the rest the longest events and how busy each lane was.
 -- The bytes are a timeline: llmprof.analysis.timeline.encode.
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local frames = require "llmprof.frame"
 local layers = require "llmprof.analysis.stages.layers"
 local layout = require "llmprof.bundle.layout"
@@ -17,9 +17,6 @@ local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
 local events = {}
-
-
-local check = errors.check
 
 
 -- ---- which part of the trace ----

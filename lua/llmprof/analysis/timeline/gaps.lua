@@ -1,7 +1,7 @@
 -- The longest times in which the GPU had nothing to do, between the first and the last
 -- stage of a repeat: when, in which stage, step and layer, what the CPU was in, and what
 -- ran before and after.
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local layers = require "llmprof.analysis.stages.layers"
 local pack = require "llmprof.pack"
@@ -15,9 +15,6 @@ local gaps = { where = { "trace" }, reads = { "found", "kernels" },
 -- How many are told; shorter ones than this, in ns, are not looked at.
 gaps.MOST = 10
 local LEAST = 1000
-
-
-local check = errors.check
 
 
 -- ---- finding them ----

@@ -4,7 +4,7 @@
 -- A check gives nothing when it does not apply, else { name, level = "ok" |
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
 local collectives = require "llmprof.ranks.collectives"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local trace_file = require "llmprof.trace.file"
 local invariants = require "llmprof.analysis.timeline.invariants"
 local layout = require "llmprof.bundle.layout"
@@ -21,9 +21,6 @@ local integrity = { where = { "trace" },
 local LOST_WARNING, LOST_PROBLEM = 0.001, 0.05
 local OUTSIDE_WARNING = 0.5
 local THROTTLE_WARNING = 0.05
-
-
-local check = errors.check
 
 
 local function percent(share) return text.number(share * 100, share < 0.1 and 1 or 0) .. " %" end

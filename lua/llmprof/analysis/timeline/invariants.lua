@@ -8,7 +8,7 @@
 -- (of rows that break it), text, fix }, or nil where it does not apply; some say nothing
 -- where all is well.
 local categories = require "llmprof.analysis.kernels.categories"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local frame_rows = require "llmprof.ranks.rows"
 local lists = require "llmprof.tables.lists"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -34,9 +34,6 @@ local AGAIN = "copy or export the capture again"
 local ALONE = "see whether another program had a share of this GPU meanwhile, and measure without "
   .. "it; else " .. AGAIN
 local SHORTER = "capture a shorter range, and let the workload synchronise before it ends"
-
-
-local check = errors.check
 
 
 local function part(count, of) return of > 0 and count / of or 0 end

@@ -1,7 +1,7 @@
 -- Where operations stand: of which rank, in which step and layer, for which module of
 -- the model. Frames are of GPU operations of one trace.
 local collectives = require "llmprof.collectives"
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local layers = require "llmprof.analysis.stages.layers"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -16,9 +16,6 @@ local places = {}
 
 -- Kinds of steps that are looked at for layers, those with most steps.
 local KINDS = 64
-
-
-local check = errors.check
 
 
 -- ---- ranks and steps ----

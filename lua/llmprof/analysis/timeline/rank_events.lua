@@ -1,7 +1,7 @@
 -- The events of several ranks that a page draws: the steps and the collectives of each, all
 -- on one clock, of what llmprof.ranks put together. The bytes are a timeline
 -- (llmprof.analysis.timeline.encode).
-local errors = require "llmprof.process.errors"
+local check = require("llmprof.process.errors").check
 local labels = require "llmprof.analysis.kernels.labels"
 local lists = require "llmprof.tables.lists"
 local pack = require "llmprof.pack"
@@ -12,9 +12,6 @@ local rank_events = {}
 
 -- Steps of a rank that are shown first.
 local STEPS = 4
-
-
-local check = errors.check
 
 
 -- ---- steps ----
