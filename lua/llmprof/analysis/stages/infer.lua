@@ -13,6 +13,7 @@ local layers = require "llmprof.analysis.stages.layers"
 local period = require "llmprof.period"
 local statistics = require "llmprof.statistics"
 local lists = require "llmprof.tables.lists"
+local tuple = require("llmprof.tables.keys").tuple
 
 local infer = {}
 
@@ -229,19 +230,15 @@ end
 -- Its kernels are those of a step, which a prefill's are not: they work on more tokens.
 local function began_in_step(anchor, generations, to)
   if anchor.keys == GRAPH_KEYS then return false end
-  local steps, known, all, own = generations[1], {}, 0, 0
-  local function key_of(group)
-    local key = lists.map(KERNEL_KEYS, function(name) return tostring(group[name]) end)
-    return table.concat(key, " ")
-  end
+  local steps = generations[1]
   local middle = steps[(#steps + 1) // 2]
-  for _, group in ipairs(kinds_between(anchor.frame, middle.start, middle.stop)) do
-    known[key_of(group)] = true
+  local function key_of(group)
+    return tuple(table.unpack(lists.map(KERNEL_KEYS, function(name) return group[name] or -1 end)))
   end
-  for _, group in ipairs(kinds_between(anchor.frame, math.mininteger, to)) do
-    all, own = all + group.count, own + (known[key_of(group)] and group.count or 0)
-  end
-  return all > 0 and own >= CUT * all
+  local _, known = lists.grouped(kinds_between(anchor.frame, middle.start, middle.stop), key_of)
+  local before = kinds_between(anchor.frame, math.mininteger, to)
+  local own = lists.filtered(before, function(group) return known[key_of(group)] end)
+  return #before > 0 and lists.sum(own, "count") >= CUT * lists.sum(before, "count")
 end
 
 

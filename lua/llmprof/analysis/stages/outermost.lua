@@ -28,16 +28,16 @@ local STEP = "ProfilerStep"
 local MOST_STAGES = 32
 
 
--- The outermost ranges of a style by domain ("" is the default one), but for libraries'.
+-- The outermost ranges of a style by domain ("" is the default one), but for libraries': list of
+-- { name, total, tags }.
 local function by_domain(ranges, style)
-  local domains = {}
+  local domains, by_name = {}, {}
   for _, row in ipairs(ranges:where { style = style, level = 0 }
     :group { by = { "domain", "tag" }, total = { "start", "duration" } }) do
     local name = row.domain or ""
     -- CUDA's own are all called alike: cuBLAS, cuDNN, cuFFT
     if not (LIBRARIES[name:lower()] or name:find "^cu%u%u") then
-      local domain = domains[name] or { name = name, total = 0, tags = {} }
-      domains[name] = domain
+      local domain = lists.entry(domains, by_name, name, { name = name, total = 0, tags = {} })
       domain.total = domain.total + row.duration.total
       if row.tag then table.insert(domain.tags, { tag = row.tag, first = row.start.min }) end
     end
@@ -64,15 +64,7 @@ end
 
 -- The default domain where it has any range, else the one that covers most.
 local function main_domain(domains)
-  local main = domains[""]
-  if main then return main end
-  for _, domain in pairs(domains) do
-    if not main or domain.total > main.total
-      or (domain.total == main.total and domain.name < main.name) then
-      main = domain
-    end
-  end
-  return main
+  return lists.find(domains, "name", "") or lists.sort(domains, "-total", "name")[1]
 end
 
 

@@ -35,29 +35,14 @@ local function intervals_of(found, counted)
 end
 
 
--- Add the gaps of an interval to the list, which stays in order and keeps the longest.
-local function add_longest(list, busy, interval)
-  local least = #list == gaps.MOST and list[#list].ns + 1 or LEAST
-  local found = check(busy:gaps(interval.start, interval.stop, least)):frame()
+-- The longest gaps of an interval, longest first.
+local function longest_in(busy, interval)
+  local found = check(busy:gaps(interval.start, interval.stop, LEAST)):frame()
   found:less { column = "end", by = "start", name = "ns" }
   local longest = check(found:sort({ { "ns", true }, { "start" } }, gaps.MOST))
-  local starts, stops = longest:values "start", longest:values "end"
-  for i, start in ipairs(starts) do
-    list[#list + 1] = { start = start, stop = stops[i], ns = stops[i] - start, interval = interval }
-  end
-  lists.sort(list, "-ns", "start")
-  for i = #list, gaps.MOST + 1, -1 do list[i] = nil end
-end
-
-
--- A function from a process, or nil, to the GPU operations that are its own.
-local function operations_by_pid(ops)
-  local known = {}
-  return function(pid)
-    local key = pid or 0
-    known[key] = known[key] or pid and check(ops:where { pid = pid }) or ops
-    return known[key]
-  end
+  return lists.map(rows.list(longest, { "start", "end", "ns" }), function(gap)
+    return { start = gap.start, stop = gap["end"], ns = gap.ns, interval = interval }
+  end)
 end
 
 
@@ -187,17 +172,21 @@ end
 -- results), layers (a function of a window that gives a list of { start, stop, index }).
 -- Times in ns of the trace; what is not known is absent.
 function gaps.longest(given)
-  local of, list, made = operations_by_pid(given.found.ops), {}, json.list {}
-  for _, interval in ipairs(intervals_of(given.found, true)) do
-    add_longest(list, given.found.busy(interval.pid), interval)
-  end
-  local about = { found = given.found, layers = given.layers, label = {},
+  local found = given.found
+  local list = lists.flat(intervals_of(found, true), function(interval)
+    return longest_in(found.busy(interval.pid), interval)
+  end)
+  local about = { found = found, layers = given.layers, label = {},
     lines = given.trace:knows "lines", trace = given.trace,
     samples = given.trace:has "cpu_samples" and check(given.trace:frame "cpu_samples") or nil,
-    api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found) }
+    api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, found) }
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
-  for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.interval.pid)) end
-  return made
+  local function rank_of(gap) return gap.interval.rank end
+  local longest = lists.first(lists.sort(list, "-ns", "start", rank_of), gaps.MOST)
+  return json.list(lists.map(longest, function(gap)
+    local pid = gap.interval.pid
+    return record(about, gap, pid and check(found.ops:where { pid = pid }) or found.ops)
+  end))
 end
 
 
