@@ -37,65 +37,51 @@ local function by_device(frame, devices)
 end
 
 
-local function add(sums, name, amount, covered)
-  local sum = sums[name] or { amount = 0, covered = 0 }
-  sums[name] = { amount = sum.amount + amount, covered = sum.covered + covered }
-end
-
-
--- Adds a GPU's samples in [start, stop) to sums: by name { amount, covered }, in
--- percent ns and ns.
-local function add_window(sums, gpu, start, stop)
-  local starts, ends = gpu.starts, gpu.ends
-  local from, to = statistics.first_above(ends, start), statistics.first_above(starts, stop - 1) - 1
-  for name, values in pairs(gpu.values) do
-    local amount, covered = 0, 0
-    for i = from, to do
-      local value = values[i]
-      if value then
-        local length = math.min(ends[i], stop) - math.max(starts[i], start)
-        amount, covered = amount + value * length, covered + length
+-- What samples of a GPU say of instances, by name: { amount, covered }, in percent ns and ns.
+local function sums_of(gpu, instances)
+  local sums, starts, ends = {}, gpu.starts, gpu.ends
+  for _, name in ipairs(NAMES) do sums[name] = { amount = 0, covered = 0 } end
+  for _, instance in ipairs(instances) do
+    local start, stop = instance.start, instance.stop
+    for i = statistics.first_above(ends, start), statistics.first_above(starts, stop - 1) - 1 do
+      local length = math.min(ends[i], stop) - math.max(starts[i], start)
+      for name, values in pairs(gpu.values) do
+        local sum, value = sums[name], values[i]
+        if value then
+          sum.amount, sum.covered = sum.amount + value * length, sum.covered + length
+        end
       end
     end
-    add(sums, name, amount, covered)
   end
+  return sums
 end
 
 
 -- ---- a stage ----
 
--- Mean share of one value over the instances on all GPUs, where samples cover them.
-local function share(sums, name, whole)
-  local sum = sums[name]
-  if not sum or sum.covered < COVERED * whole then return nil end
-  return sum.amount / sum.covered / 100
+-- How much of the instances samples cover, on these GPUs: of one value.
+local function covered_by(gpus, name)
+  return lists.sum(gpus, function(gpu) return gpu.sums[name].covered end)
+end
+
+
+-- Mean share of one value over the instances on these GPUs, where samples cover them for `length`.
+local function share(gpus, name, length)
+  local covered = covered_by(gpus, name)
+  if covered == 0 or covered < COVERED * length * #gpus then return nil end
+  return lists.sum(gpus, function(gpu) return gpu.sums[name].amount end) / covered / 100
 end
 
 
 -- Bytes of one instance on all GPUs; nil where a bandwidth is not known.
-local function bytes_of(each, name, count, length)
+local function bytes_of(gpus, name, count, length)
   local total = 0
-  for _, one in ipairs(each) do
-    local mean = share(one.sums, name, length)
-    if not mean or not one.bandwidth then return nil end
-    total = total + mean * one.bandwidth * length / 1e9
+  for _, gpu in ipairs(gpus) do
+    local mean = share({ gpu }, name, length)
+    if not mean or not gpu.bandwidth then return nil end
+    total = total + mean * gpu.bandwidth * length / 1e9
   end
   return total / count
-end
-
-
--- Of the instances' samples on each GPU, and on all.
-local function gather(gpus, instances)
-  local all, each, length = {}, {}, 0
-  for _, instance in ipairs(instances) do length = length + instance.stop - instance.start end
-  for i, gpu in ipairs(gpus) do
-    each[i] = { bandwidth = gpu.bandwidth, sums = {} }
-    for _, instance in ipairs(instances) do
-      add_window(each[i].sums, gpu, instance.start, instance.stop)
-    end
-    for name, sum in pairs(each[i].sums) do add(all, name, sum.amount, sum.covered) end
-  end
-  return all, each, length
 end
 
 
@@ -115,15 +101,17 @@ end
 
 
 local function record(results, stage, instances, given)
-  local all, each, length = gather(given.gpus, instances)
+  local length = lists.sum(instances, function(one) return one.stop - one.start end)
   if length == 0 then return nil end
-  local whole, made = length * #given.gpus, {}
-  for _, name in ipairs { "gpu", "sm", "tensor" } do made[name] = share(all, name, whole) end
-  made.dram_read_bytes = bytes_of(each, "dram_read", #instances, length)
-  made.dram_write_bytes = bytes_of(each, "dram_write", #instances, length)
+  local gpus, made = lists.map(given.gpus, function(gpu)
+    return { bandwidth = gpu.bandwidth, sums = sums_of(gpu, instances) }
+  end), {}
+  for _, name in ipairs { "gpu", "sm", "tensor" } do made[name] = share(gpus, name, length) end
+  made.dram_read_bytes = bytes_of(gpus, "dram_read", #instances, length)
+  made.dram_write_bytes = bytes_of(gpus, "dram_write", #instances, length)
   if not next(made) then return nil end
-  made.covered = 0
-  for _, sum in pairs(all) do made.covered = math.max(made.covered, sum.covered / whole) end
+  local _, covered = lists.largest(NAMES, function(name) return covered_by(gpus, name) end)
+  made.covered = covered / (length * #gpus)
   local bytes, counted = efficiency.counted(stage, given.kernels, "dram_bytes_per_launch")
   if counted > 0 then made.counted_bytes, made.counted_share = bytes, counted end
   add_quantities(made, results, stage, length / #instances)

@@ -60,26 +60,23 @@ local function inferred_steps(instances)
 end
 
 
--- Ranges of a process that say that they decode: list of { start, stop }.
+-- Ranges of a process that say that they decode: list of { start, end }.
 local function decode_ranges(trace, pid)
-  local ranges, list = errors.check(trace:frame("ranges"):where { pid = pid }), {}
-  for _, row in ipairs(ranges:group { by = { "tag" } }) do
-    if row.tag and range_name.role(row.tag) == "decode" then
-      local own = ranges:where { tag = row.tag }
-      for i = 1, #own do
-        list[#list + 1] = { start = own:get(i, "start"), stop = own:get(i, "end") }
-      end
-    end
-  end
-  return list
+  local ranges = errors.check(trace:frame("ranges"):where { pid = pid })
+  local tags = lists.filtered(lists.map(ranges:group { by = { "tag" } }, "tag"), function(tag)
+    return range_name.role(tag) == "decode"
+  end)
+  return rows.list(errors.check(ranges:where { tag = tags }), { "start", "end" })
 end
 
 
 -- No step is a prefill that begins in a range that says that it decodes.
 local function relabel(list, ranges)
-  for _, step in ipairs(#ranges > 0 and list or {}) do
-    for _, range in ipairs(step.phase == "prefill" and ranges or {}) do
-      if range.start <= step.start and step.start <= range.stop then step.phase = "decode" end
+  for _, step in ipairs(list) do
+    if step.phase == "prefill" and lists.any(ranges, function(range)
+      return range.start <= step.start and step.start <= range["end"]
+    end) then
+      step.phase = "decode"
     end
   end
   return list

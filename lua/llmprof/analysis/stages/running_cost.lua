@@ -3,6 +3,7 @@
 -- sequences: one of each prefill, and those of its decode.
 local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
@@ -85,44 +86,31 @@ function running_cost.gpus_of(environment)
 end
 
 
--- The samples of the GPUs that ran the stages, by index, or nil and why they cannot be told.
-local function samples_of(state)
-  local by_index, count = {}, 0
-  for _, sample in ipairs(state.samples or {}) do
-    if sample.power_w and not sample.time_ns then
-      return nil, "its samples of power have no wall-clock times, as an older llmprof took them"
-    elseif sample.power_w or sample.energy_j then
-      if not by_index[sample.index] then by_index[sample.index], count = {}, count + 1 end
-      table.insert(by_index[sample.index], sample)
-    end
-  end
-  if count == 0 then return nil, "nothing sampled the power of the GPU" end
-  if count == 1 and #(state.environment.devices or {}) == 1 then return by_index end
-  local chosen = {}
-  for index in pairs(running_cost.gpus_of(state.environment)) do
-    chosen[index] = by_index[index]
-  end
-  if next(chosen) then return chosen end
-  return nil, "which of the sampled GPUs ran it is not known"
-end
-
-
--- The series of each of those GPUs, or nil and why there is none.
+-- The series of each of the GPUs that ran the stages, or nil and why there is none.
 local function all_series(state)
-  local by_index, why = samples_of(state)
-  if not by_index then return nil, why end
+  local drawn = lists.filtered(state.samples or {}, function(sample)
+    return sample.power_w or sample.energy_j
+  end)
+  if lists.any(drawn, function(sample) return sample.power_w and not sample.time_ns end) then
+    return nil, "its samples of power have no wall-clock times, as an older llmprof took them"
+  end
+  if #drawn == 0 then return nil, "nothing sampled the power of the GPU" end
+  local by_gpu = lists.grouped(drawn, "index")
+  if #by_gpu > 1 or #(state.environment.devices or {}) ~= 1 then
+    local ran = running_cost.gpus_of(state.environment)
+    by_gpu = lists.filtered(by_gpu, function(own) return ran[own[1].index] end)
+    if #by_gpu == 0 then return nil, "which of the sampled GPUs ran it is not known" end
+  end
   local epoch = state.trace and state.trace:info().epoch
   if not epoch then return nil, "the timeline has no wall clock" end
-  local list = {}
-  for _, samples in pairs(by_index) do
-    if #samples < 2 then return nil, "the power of the GPU was sampled once" end
-    list[#list + 1] = series_of(samples)
+  if lists.any(by_gpu, function(own) return #own < 2 end) then
+    return nil, "the power of the GPU was sampled once"
   end
-  list.epoch, list.source, list.least_ns, list.idle_w = epoch, list[1].source, list[1].least_ns, 0
-  for _, series in ipairs(list) do
-    list.idle_w = list.idle_w and series.idle_w and list.idle_w + series.idle_w
-    list.least_ns = math.max(list.least_ns, series.least_ns)
-  end
+  local list = lists.map(by_gpu, series_of)
+  list.epoch, list.source = epoch, list[1].source
+  list.least_ns = select(2, lists.largest(list, "least_ns"))
+  local are_idle = #lists.map(list, "idle_w") == #list
+  list.idle_w = are_idle and lists.sum(list, "idle_w") or nil
   return list
 end
 
@@ -162,16 +150,14 @@ end
 -- in the step. A prompt goes on in the next one where a step is as full as any, and the next one of
 -- its rank prefills, too.
 local function first_tokens(found)
-  local fullest, next_of, by_rank, made = {}, {}, {}, {}
-  for _, step in ipairs(found.instances) do
-    local before, rank = by_rank[step.rank], step.rank
-    if before then next_of[before] = step end
-    by_rank[rank], fullest[rank] = step, math.max(fullest[rank] or 0, step.work or 0)
-  end
-  for _, step in ipairs(found.instances) do
-    local after, context = next_of[step], step.used and step.context or 0
-    local goes_on = step.work == fullest[step.rank] and after and (after.context or 0) > 0
-    made[step.stage] = (made[step.stage] or 0) + math.max(context - (goes_on and 1 or 0), 0)
+  local made = {}
+  for _, own in ipairs(lists.grouped(found.instances, "rank")) do
+    local _, fullest = lists.largest(own, function(step) return step.work or 0 end)
+    for i, step in ipairs(own) do
+      local after, context = own[i + 1], step.used and step.context or 0
+      local goes_on = step.work == fullest and after and (after.context or 0) > 0
+      made[step.stage] = (made[step.stage] or 0) + math.max(context - (goes_on and 1 or 0), 0)
+    end
   end
   return made
 end

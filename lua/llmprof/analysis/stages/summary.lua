@@ -246,36 +246,29 @@ local function add_shares(list)
 end
 
 
--- The stages that ran, in the order they were declared. found: of
--- analysis.stages.find; given: as of analysis.results.
-function stage_summary.list(found, given)
-  local list, _, by_stage = json.list {}, lists.grouped(found.instances, "stage")
-  for _, declared in ipairs(found.declared) do
-    local instances = by_stage[declared.name]
-    if instances then list[#list + 1] = summarize(declared, instances, given) end
+-- The same of a run without a timeline, by the workload's own clock.
+local function summarize_own(declared, instances, given)
+  local used = lists.filtered(instances, "used")
+  local counts = stage_summary.counts(given, declared.name, used)
+  local stage = { name = declared.name, parent = declared.parent, instances = json.list {},
+    own = timing(used), repeats = #used > 0 and #used or nil, tokens = counts.tokens }
+  if stage.own and counts.steps and makes_tokens(declared) then
+    stage.steps, stage.ns_per_token = counts.steps, stage.own.mean_ns / counts.steps
   end
-  add_shares(list)
-  return list
+  return stage
 end
 
 
--- The same of a run without a timeline, by the workload's own clock. found: of
--- llmprof.analysis.latency.own_times.
-function stage_summary.own(found, given)
-  local list, _, by_stage = json.list {}, lists.grouped(found.instances, "stage")
-  for _, declared in ipairs(found.declared) do
-    if by_stage[declared.name] then
-      local used = lists.filtered(by_stage[declared.name], "used")
-      local stage = { name = declared.name, parent = declared.parent, instances = json.list {},
-        own = timing(used), repeats = #used > 0 and #used or nil }
-      local counts = stage_summary.counts(given, declared.name, used)
-      stage.tokens = counts.tokens
-      if stage.own and counts.steps and makes_tokens(declared) then
-        stage.steps, stage.ns_per_token = counts.steps, stage.own.mean_ns / counts.steps
-      end
-      list[#list + 1] = stage
-    end
-  end
+-- The stages that ran, in the order they were declared. found: of analysis.stages.find, or of
+-- llmprof.analysis.latency.own_times; given: as of analysis.results.
+function stage_summary.list(found, given)
+  local summarize_one = found.own and summarize_own or summarize
+  local _, by_stage = lists.grouped(found.instances, "stage")
+  local list = json.list(lists.map(found.declared, function(declared)
+    local instances = by_stage[declared.name]
+    return instances and summarize_one(declared, instances, given)
+  end))
+  add_shares(list)
   return list
 end
 
@@ -289,10 +282,7 @@ function stage_summary.decodes(found)
 end
 
 
-function stage_summary.run(state)
-  local make = state.found.own and stage_summary.own or stage_summary.list
-  state.stages = make(state.found, state)
-end
+function stage_summary.run(state) state.stages = stage_summary.list(state.found, state) end
 
 
 return stage_summary
