@@ -265,17 +265,18 @@ function steps.kernels_lacking(trace, tag, instances)
   if #inner < LEAST_STEPS then return nil end
   local kernels = check(trace:frame "kernels")
   check(trace:label(kernels, "step", { tag }))
-  kernels = check(kernels:where { { "name", "~=", false }, { "step_range", "==", inner } })
-  if #kernels == 0 then return nil end
-  local counts = check(kernels:group { by = { "step_range", "name" },
+  local all = check(kernels:group { by = { "step_range", "name" },
     columns = { { "calls", "count" } } })
-  local totals = kernels:group { by = { "step_range" } }
-  local full = statistics.percentile(lists.map(totals, "count"), FULL)
-  local filled = lists.filtered(totals, function(step) return step.count >= full end)
+  local counts = check(all:where { { "name", "~=", false }, { "step_range", "==", inner } })
+  if #counts == 0 then return nil end
+  local by_step = counts:group { by = { "step_range" }, sum = { "calls" } }
+  local totals = lists.map(by_step, function(step) return step.calls.total end)
+  local full = statistics.percentile(totals, FULL)
+  local filled = lists.filtered(by_step, function(step) return step.calls.total >= full end)
   local poor = #inner - #filled -- steps with fewer kernels than a full one
   local of_poor = calls_by_name(check(counts:where {
     { "step_range", "~=", lists.map(filled, "step_range") } }), poor)
-  local made = { kernels = #kernels, missing = 0 }
+  local made = { kernels = statistics.sum(totals), missing = 0 }
   local frequent, regular = 0, 0
   for name, own in pairs(calls_by_name(counts, #inner)) do
     local usual = lists.sort(lists.first(own), "-count", "-calls")[1]
@@ -288,7 +289,7 @@ function steps.kernels_lacking(trace, tag, instances)
     frequent = frequent + (is_frequent and 1 or 0)
     regular = regular + (is_frequent and is_regular and 1 or 0)
   end
-  local described = statistics.describe(lists.map(totals, "count"))
+  local described = statistics.describe(totals)
   local are_alike = described.max - described.min < ALIKE * described.max
   made.irregular = frequent >= ENOUGH and regular == 0 and are_alike
   return made

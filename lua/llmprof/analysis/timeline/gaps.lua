@@ -35,9 +35,9 @@ local function intervals_of(found, counted)
 end
 
 
--- The longest gaps of an interval, longest first.
-local function longest_in(busy, interval)
-  local found = check(busy:gaps(interval.start, interval.stop, LEAST)):frame()
+-- The longest gaps of an interval of `least` ns or more, longest first.
+local function longest_in(busy, interval, least)
+  local found = check(busy:gaps(interval.start, interval.stop, least)):frame()
   found:less { column = "end", by = "start", name = "ns" }
   local longest = check(found:sort({ { "ns", true }, { "start" } }, gaps.MOST))
   return lists.map(rows.list(longest, { "start", "end", "ns" }), function(gap)
@@ -173,17 +173,19 @@ end
 -- Times in ns of the trace; what is not known is absent.
 function gaps.longest(given)
   local found = given.found
-  local list = lists.flat(intervals_of(found, true), function(interval)
-    return longest_in(found.busy(interval.pid), interval)
-  end)
+  local list, least = {}, LEAST
+  local function rank_of(gap) return gap.interval.rank end
+  for _, interval in ipairs(intervals_of(found, true)) do
+    lists.add(list, longest_in(found.busy(interval.pid), interval, least))
+    list = lists.first(lists.sort(list, "-ns", "start", rank_of), gaps.MOST)
+    if #list == gaps.MOST then least = list[#list].ns end
+  end
   local about = { found = found, layers = given.layers, label = {},
     lines = given.trace:knows "lines", trace = given.trace,
     samples = given.trace:has "cpu_samples" and check(given.trace:frame "cpu_samples") or nil,
     api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, found) }
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
-  local function rank_of(gap) return gap.interval.rank end
-  local longest = lists.first(lists.sort(list, "-ns", "start", rank_of), gaps.MOST)
-  return json.list(lists.map(longest, function(gap)
+  return json.list(lists.map(list, function(gap)
     local pid = gap.interval.pid
     return record(about, gap, pid and check(found.ops:where { pid = pid }) or found.ops)
   end))
