@@ -47,12 +47,11 @@ analysis.inputs = {
 
 -- In this order.
 analysis.passes = { "stages.totals", "kernels.framework", "stages.layers",
-  "stages.summary", "stages.breakdown", "serving.load", "serving.requests",
-  "latency.latency", "timeline.transfers",
+  "stages.summary", "stages.breakdown", "serving.load", "latency.latency", "timeline.transfers",
   "stages.cost", "stages.efficiency", "stages.running_cost",
   "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.measured",
-  "timeline.cpu_samples",
-  "kernels.lines", "kernels.modules", "timeline.gaps", "kernels.operators", "timeline.integrity" }
+  "timeline.cpu_samples", "kernels.lines", "kernels.modules", "timeline.gaps",
+  "kernels.operators", "timeline.integrity" }
 
 -- Those from here on need only the first pass and what is given, and give plain values: another
 -- process may do them meanwhile.

@@ -1,6 +1,6 @@
 -- Where the time to the first token goes, and how full the KV cache was, of what is known.
+local load = require "llmprof.analysis.serving.load"
 local model = require "llmprof.model"
-local requests = require "llmprof.analysis.serving.requests"
 local sections = require "llmprof.report.sections"
 local support = require "tests.lua.support.load_client"
 
@@ -8,7 +8,7 @@ local MS = 1e6
 
 
 local function of(fields)
-  requests.run(fields)
+  fields.first_token, fields.kv_cache = load.first_token(fields), load.kv_cache(fields)
   return fields
 end
 
