@@ -7,9 +7,11 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local operators = require "llmprof.run.operators"
 local lists = require "llmprof.tables.lists"
+local frame_rows = require "llmprof.ranks.rows"
 local range_name = require "llmprof.trace.nvtx_names"
+local spans = require "llmprof.spans"
 local stages = require "llmprof.analysis.stages.find"
-local thread_of = require("llmprof.ranks.rows").thread_of
+local tuple = require("llmprof.tables.keys").tuple
 local trace_file = require "llmprof.trace.file"
 local traces = require "llmprof.trace"
 
@@ -54,8 +56,8 @@ local function reader_of_tags()
 end
 
 
--- By range row: { parent, operator, path (of a module), duration, self, stage, shapes },
--- and a list of the rows.
+-- By range row: { around (the range around it), operator, path (of a module), duration, own,
+-- stage, shapes }.
 local function read_ranges(of, found)
   local frame = check(of:frame "ranges")
   stages.label_ranges(of, frame, found)
@@ -67,79 +69,59 @@ local function read_ranges(of, found)
   local read = reader_of_tags()
   for i, row in ipairs(rows) do
     local said = read(columns.tag[i] or "")
-    by_row[row] = { parent = columns.parent[i] or nil, operator = said.operator,
-      path = said.path, duration = columns.duration[i] or 0, own = columns.self[i] or 0,
-      stage = columns.stage[i] or nil, shapes = said.shapes }
+    by_row[row] = { operator = said.operator, path = said.path, shapes = said.shapes,
+      duration = columns.duration[i] or 0, own = columns.self[i] or 0,
+      stage = columns.stage[i] or nil }
   end
+  for i, row in ipairs(rows) do by_row[row].around = by_row[columns.parent[i]] end
   return by_row, rows
 end
 
 
--- Link each range to the one around it (`around`), to the first in it (`first`) and to the
--- next in the same one (`next`); the first that is in none.
-local function link(by_row, order)
-  local top = {}
-  for i = #order, 1, -1 do
-    local range = by_row[order[i]]
-    local parent = range.parent and by_row[range.parent]
-    range.around, range.next = parent, (parent or top).first
-    local holder = parent or top
-    holder.first = range
-  end
-  return top.first
+-- The innermost range from this one outwards that has a field; nil without any.
+local function outwards(range, field)
+  while range and not range[field] do range = range.around end
+  return range
 end
 
 
--- Add to a range `at`, the innermost operator around it, or it; `module`, the path of the
--- module there; and `inner`: is it inside of another of the same operator? open: how many
--- of each operator are around.
-local function place(range, open)
-  local name, around = range.operator, range.around
-  range.module = range.path or around and around.module
-  if name then
-    local count = open[name] or 0
-    range.at, range.inner, open[name] = range, count > 0, count + 1
-  else
-    range.at = around and around.at
-  end
-end
-
-
--- Place all ranges, however deep they are; a list of them in which each stands behind those
--- that are in it.
-local function place_all(by_row, order)
-  local range, open, done = link(by_row, order), {}, {}
-  while range do
-    place(range, open)
-    local nearest = range.first
-    while range and not nearest do
-      local name = range.operator
-      if name then open[name] = open[name] - 1 end
-      done[#done + 1] = range
-      nearest, range = range.next, range.around
-    end
-    range = nearest
-  end
-  return done
+-- Is a range of an operator inside of another of the same one?
+local function is_inner(range)
+  local around = range.around
+  while around and around.operator ~= range.operator do around = around.around end
+  return around ~= nil
 end
 
 
 -- ---- rows ----
 
+-- Rows of operators: list, by_name, and their kernels and stages by operator and name.
 local Rows = {}
 Rows.__index = Rows
+
+
+local function new_rows(list)
+  local rows = setmetatable({ list = list, by_name = {}, kernels = {}, stages = {} }, Rows)
+  for _, row in ipairs(list) do
+    rows.by_name[row.name] = row
+    for _, kernel in ipairs(row.kernels or {}) do
+      rows.kernels[tuple(row.name, kernel.name)] = kernel
+    end
+  end
+  return rows
+end
 
 
 function Rows:of(name)
   return self.by_name[name] or lists.entry(self.list, self.by_name, name,
     { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
-      device_self_ns = 0, shapes = {}, kernels_by_name = {}, stages_by_name = {},
-      kernels = json.list {}, stages = json.list {} })
+      device_self_ns = 0 })
 end
 
 
-local function stage_of(row, name)
-  return lists.entry(row.stages, row.stages_by_name, name,
+function Rows:stage(row, name)
+  row.stages = row.stages or json.list {}
+  return lists.entry(row.stages, self.stages, tuple(row.name, name),
     { name = name, calls = 0, host_self_ns = 0, device_self_ns = 0 })
 end
 
@@ -147,39 +129,44 @@ end
 local function add_call(rows, range)
   local row = rows:of(range.operator)
   row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + range.own
-  if not range.inner then row.host_total_ns = row.host_total_ns + range.duration end
+  row.shapes = row.shapes or {}
+  if not is_inner(range) then row.host_total_ns = row.host_total_ns + range.duration end
   if range.shapes then row.shapes[range.shapes] = (row.shapes[range.shapes] or 0) + 1 end
   if range.stage then
-    local stage = stage_of(row, range.stage)
+    local stage = rows:stage(row, range.stage)
     stage.calls, stage.host_self_ns = stage.calls + 1, stage.host_self_ns + range.own
   end
 end
 
 
--- What a range launched, to its operator.
-local function add_launch(rows, range, name, duration)
-  local row = rows:of(range.operator)
-  row.device_self_ns = row.device_self_ns + duration
-  local kernel = lists.entry(row.kernels, row.kernels_by_name, name,
+-- Of an operator itself, what ran on the GPU.
+function Rows:add_kernel(row, name, duration)
+  row.device_self_ns = (row.device_self_ns or 0) + duration
+  row.kernels = row.kernels or json.list {}
+  local kernel = lists.entry(row.kernels, self.kernels, tuple(row.name, name),
     { name = name, calls = 0, device_ns = 0 })
   kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + duration
-  if range.stage then
-    local stage = stage_of(row, range.stage)
-    stage.device_self_ns = stage.device_self_ns + duration
-  end
-  range.launched = (range.launched or 0) + duration
 end
 
 
--- What was launched in ranges, once to each operator that is around it. list: of place_all.
-local function add_totals(rows, list)
-  for _, range in ipairs(list) do
-    local ns, around = range.launched, range.around
-    if ns and range.operator and not range.inner then
-      local row = rows:of(range.operator)
-      row.device_total_ns = row.device_total_ns + ns
-    end
-    if ns and around then around.launched = (around.launched or 0) + ns end
+-- With what it called.
+local function add_total(row, duration)
+  row.device_total_ns = (row.device_total_ns or 0) + duration
+end
+
+
+-- What a range launched, to its operator, and once to each that is around it.
+local function add_launch(rows, range, name, duration)
+  local row, seen = rows:of(range.operator), {}
+  rows:add_kernel(row, name, duration)
+  if range.stage then
+    local stage = rows:stage(row, range.stage)
+    stage.device_self_ns = stage.device_self_ns + duration
+  end
+  while range do
+    local above = rows:of(range.operator)
+    if not seen[above] then add_total(above, duration) end
+    seen[above], range = true, outwards(range.around, "operator")
   end
 end
 
@@ -207,11 +194,8 @@ end
 
 local function finished(rows)
   for _, row in ipairs(rows.list) do
-    row.input_shapes = most_frequent(row.shapes)
-    table.sort(row.kernels, lists.by("-device_ns", "name"))
-    row.shapes, row.kernels_by_name, row.stages_by_name = nil, nil, nil
-    if #row.kernels == 0 then row.kernels = nil end
-    if #row.stages == 0 then row.stages = nil end
+    row.input_shapes, row.shapes = most_frequent(row.shapes), nil
+    if row.kernels then table.sort(row.kernels, lists.by("-device_ns", "name")) end
   end
   table.sort(rows.list, operators.by_time)
   return rows.list
@@ -227,9 +211,10 @@ local function launched(found, by_row)
   local ranges, stage, instance = ops:values "range", ops:values "stage",
     ops:values "stage_range"
   for i, name in ipairs(names) do
-    local range = ranges[i] and by_row[ranges[i]] or {}
+    local around = by_row[ranges[i]]
+    local range, module = outwards(around, "operator"), outwards(around, "path")
     list[i] = { name = name or "(unnamed)", duration = durations[i] or 0,
-      range = range.at or nil, module = range.module or nil,
+      range = range, operator = range and range.operator, module = module and module.path,
       stage = stage[i] or nil, instance = instance[i] or nil }
   end
   return list
@@ -247,39 +232,29 @@ end
 local function made_of(of, declared, source)
   local found = stages.find(of, declared, "no")
   local by_row, order = read_ranges(of, found)
-  local placed = place_all(by_row, order)
-  local rows = setmetatable({ by_name = {}, list = json.list {} }, Rows)
+  local rows = new_rows(json.list {})
   for _, row in ipairs(order) do
     if by_row[row].operator then add_call(rows, by_row[row]) end
   end
-  local all, lost, list = 0, 0, launched(found, by_row)
-  for _, launch in ipairs(list) do
-    all = all + launch.duration
-    if launch.range then
-      add_launch(rows, launch.range, launch.name, launch.duration)
-      launch.operator = launch.range.operator
-    else
-      lost = lost + launch.duration
-    end
-  end
-  add_totals(rows, placed)
-  local inputs = inputs_of(rows)
+  local list = launched(found, by_row)
+  local own = lists.filtered(list, "range")
+  for _, launch in ipairs(own) do add_launch(rows, launch.range, launch.name, launch.duration) end
+  local all, inputs = lists.sum(list, "duration"), inputs_of(rows)
   -- the ranges around all of it
   local whole = check(of:frame "ranges"):where { tag = marked_operators.RANGE }
     :group { total = { "duration" } }[1]
   return { inputs = inputs, schema_version = 1, source = source,
     wall_ms = whole and whole.duration.total > 0 and whole.duration.total / 1e6 or nil,
-    device_ns = all, unattributed_device_ns = lost, operators = finished(rows),
-    launches = launch_list(list) }
+    device_ns = all, unattributed_device_ns = all - lists.sum(own, "duration"),
+    operators = finished(rows), launches = launch_list(list) }
 end
 
 
 -- The operators of a spool's units for them; nil where it has none. declared: the
 -- recipe's stages.
 function marked_operators.read(path, declared)
-  local of = check(traces.operators(path))
-  local made = #check(of:frame "gpu") > 0 and made_of(of, declared, SOURCE) or nil
-  of:close()
+  local of <close> = check(traces.operators(path))
+  local made = #check(of:frame "gpu") > 0 and made_of(of, declared, SOURCE)
   return made and #made.operators > 0 and made or nil
 end
 
@@ -314,19 +289,6 @@ local function is_launch(name)
 end
 
 
--- The calls of a trace, in order: list of { name, start, thread }.
-local function calls_of(trace)
-  local frame = check(check(trace:frame "api"):sort { { "start", false } })
-  local list, names = {}, frame:values "name"
-  local starts, pids, tids = frame:values "start", frame:values "pid", frame:values "tid"
-  for i, name in ipairs(names) do
-    list[i] = { name = name or "", start = starts[i],
-      thread = thread_of(pids[i] or nil, tids[i] or 0) }
-  end
-  return list
-end
-
-
 -- Does a trace hold the capture of a graph, and little that ran?
 function marked_operators.is_capture(trace)
   local begins, count = false, 0
@@ -339,53 +301,45 @@ function marked_operators.is_capture(trace)
 end
 
 
--- By thread, its operators by start: list of { name, start, stop }.
-local function operators_by_thread(trace)
-  local frame = check(check(trace:frame "ranges"):where { domain = OPERATORS })
-  frame = check(frame:sort { { "start", false }, { "end", true } })
-  local by_thread, names = {}, frame:values "text"
-  local starts, stops = frame:values "start", frame:values "end"
-  local pids, tids = frame:values "pid", frame:values "tid"
-  for i, name in ipairs(names) do
-    local thread = thread_of(pids[i] or nil, tids[i] or 0)
-    by_thread[thread] = by_thread[thread] or {}
-    table.insert(by_thread[thread], { name = name or nil, start = starts[i], stop = stops[i] })
-  end
-  return by_thread
-end
+local TIMES = { start = "start", ["end"] = "until", key = "thread" }
 
-
--- A function from a call to the innermost operator around it, nil without; calls come by
--- start.
-local function finder(by_thread)
-  local open, at = {}, {}
-  return function(call)
-    local list, stack = by_thread[call.thread] or {}, open[call.thread] or {}
-    local i = at[call.thread] or 1
-    while list[i] and list[i].start <= call.start do
-      stack[#stack + 1] = list[i]
-      i = i + 1
+-- The calls of a trace in order, their names, and a function from a call's place to the row of
+-- the innermost operator around it and that operator's name; nil without.
+local function calls_of(trace)
+  local ranges = check(check(trace:frame "ranges"):sort { { "start", false }, { "end", true } })
+  local calls = frame_rows.add_threads(check(trace:frame "api"), "pid", "tid")
+  spans.until_next(frame_rows.add_threads(ranges, "pid", "tid"), TIMES, "until")
+  spans.assign(calls, { time = "start", key = "thread" }, ranges, TIMES, "before")
+  calls = check(calls:sort { { "start", false } })
+  local starts, before, place = calls:values "start", calls:values "before", {}
+  local ends, parents, domains = ranges:values "end", ranges:values "parent",
+    ranges:values "domain"
+  for i, row in ipairs(ranges:values "range") do place[row] = i end
+  return calls:values "name", function(call)
+    local at = before[call] and before[call] + 1
+    while at and (domains[at] ~= OPERATORS or ends[at] < starts[call]) do
+      at = place[parents[at]]
     end
-    at[call.thread], open[call.thread] = i, stack
-    while #stack > 0 and stack[#stack].stop < call.start do stack[#stack] = nil end
-    return stack[#stack]
+    return at, at and ranges:get(at, "text")
   end
 end
 
 
--- The graphs that a trace captures: for each the operators of its nodes, { name, at (what
--- tells a call from others) or {} }, in order.
+-- The graphs that a trace captures: for each the operators of its nodes, { name, at (a number
+-- of the call) } or {}, in order.
 local function captures_in(path)
   local trace <close> = trace_file.open(path)
-  local operator_of, list, nodes = finder(operators_by_thread(trace)), {}, nil
-  for _, call in ipairs(calls_of(trace)) do
-    if call.name:find "StreamBeginCapture" then
+  local list, nodes = {}, nil
+  local names, operator_around = calls_of(trace)
+  for i, said in ipairs(names) do
+    local name = said or ""
+    if name:find "StreamBeginCapture" then
       nodes = {}
-    elseif call.name:find "StreamEndCapture" and nodes then
+    elseif name:find "StreamEndCapture" and nodes then
       list[#list + 1], nodes = nodes, nil
-    elseif nodes and is_launch(call.name) then
-      local around = operator_of(call)
-      nodes[#nodes + 1] = { name = around and around.name, at = around }
+    elseif nodes and is_launch(name) then
+      local at, operator = operator_around(i)
+      nodes[#nodes + 1] = { name = operator, at = at }
     end
   end
   return list
@@ -420,7 +374,7 @@ local function join(operations, captures)
   for _, list in ipairs(lists.grouped(operations, "replay")) do
     all = all + #list
     for i, node in ipairs(by_size[#list] or {}) do
-      list[i].operator, list[i].at = node.name, node.at and { list[i].replay, node.at }
+      list[i].operator, list[i].at = node.name, node.at
       joined = joined + 1
     end
   end
@@ -431,27 +385,17 @@ end
 -- Add what replays ran to the operators of the run. Its CPU ran none of them, so that its
 -- time in them stays what it is.
 local function add_rows(made, operations)
-  local seen, rows = {}, {}
-  for _, row in ipairs(made.operators) do rows[row.name] = row end
+  local rows, seen, added = new_rows(made.operators), {}, 0
   for _, operation in ipairs(operations) do
     if operation.at and operation.operator then
-      local row = lists.entry(made.operators, rows, operation.operator,
-        { name = operation.operator, calls = 0, host_total_ns = 0, host_self_ns = 0 })
-      local key = ("%s/%p"):format(operation.at[1], operation.at[2])
-      if not seen[key] then seen[key], row.calls = true, row.calls + 1 end
-      row.device_self_ns = (row.device_self_ns or 0) + operation.duration
-      row.device_total_ns = (row.device_total_ns or 0) + operation.duration
-      made.unattributed_device_ns = math.max(0, (made.unattributed_device_ns or 0)
-        - operation.duration)
-      row.kernels = row.kernels or json.list {}
-      local kernel = lists.find(row.kernels, "name", operation.name)
-      if not kernel then
-        kernel = { name = operation.name, calls = 0, device_ns = 0 }
-        table.insert(row.kernels, kernel)
-      end
-      kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + operation.duration
+      local row, call = rows:of(operation.operator), tuple(operation.replay, operation.at)
+      if not seen[call] then seen[call], row.calls = true, row.calls + 1 end
+      rows:add_kernel(row, operation.name, operation.duration)
+      add_total(row, operation.duration)
+      added = added + operation.duration
     end
   end
+  made.unattributed_device_ns = math.max(0, (made.unattributed_device_ns or 0) - added)
 end
 
 
