@@ -60,7 +60,7 @@ end
 
 
 return function(records)
-  local list, figures, units, by_path = {}, {}, {}, {}
+  local list, units, by_path = {}, {}, {}
   for name, column in pairs(columns) do
     local values = {}
     for i, record in ipairs(records) do values[i] = column[2](record, i) or false end
@@ -75,7 +75,9 @@ return function(records)
   for path, values in pairs(by_path) do
     for i = 1, #records do values[i] = values[i] or false end
     list[#list + 1] = { name = path, type = "number", values = values }
-    figures[#figures + 1], units[path] = { path = path, tree = { "metric", path } }, ""
+    units[path] = ""
   end
-  return launches.of(frame.new(#records, list), figures, units)
+  return launches.of(frame.new(#records, list), units, nil, function(of)
+    for path in pairs(by_path) do of:put(path, nil, of:metric(path)) end
+  end)
 end

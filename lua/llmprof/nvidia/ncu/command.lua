@@ -15,7 +15,6 @@ local lists = require "llmprof.tables.lists"
 local ncu = {
   name = "ncu",
   product = "Nsight Compute",
-  measures = "counters",
   install = "install nsight-compute, or name it with tools.ncu=PATH",
   places = { "/opt/nvidia/nsight-compute/*/ncu", "/usr/lib/nsight-compute/ncu" },
   without = "without it, the timeline is reported and counters are left out",

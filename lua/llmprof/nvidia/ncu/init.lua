@@ -32,29 +32,9 @@
 --   shared             total, static, dynamic, driver (bytes per block)
 --   waves              of blocks over all SMs
 --
--- Formulas, T the duration (gpu__time_duration.sum). A count may be given as
--- X.sum, X.sum.per_cycle_elapsed (times the unit's __cycles_elapsed.avg) or
--- X.sum.per_second (times T).
---   bytes.dram    dram__bytes_read.sum + dram__bytes_write.sum, or
---                 dram__bytes.sum, or dram__bytes.sum.per_second * T
---   bytes.l2      lts__t_bytes.sum, or derived__lts__lts2xbar_bytes (to the
---                 SMs only) per second * T
---   bytes.l1      derived__l1tex__lsu_writeback_bytes_mem_lgds per second * T
---   flop.fp32     fadd + fmul + 2 * ffma, thread instructions with predicate
---                 on (smsp__sass_thread_inst_executed_op_*_pred_on); fp64 alike
---   flop.fp16     2 * hadd + 2 * hmul + 4 * hfma: packed halves, as ncu 2025
---                 counts; half of that where a file has ncu 2024's derived
---                 ..._hfma_pred_on_x2. An upper bound: HFMA also moves data.
---   tensor.X      sm__ops_path_tensor_src_X...: see llmprof.ncu.tensor. Padding
---                 of tiles included.
---   flop.total    fp64 + fp32 + tensor, and fp16 if hadd or hmul ran at all;
---                 nil unless fp32 and tensor are there
---   peak.dram     dram__bytes.sum.peak_sustained *
---                 dram__cycles_elapsed.avg.per_second
---   peak.fp32     2 * sm__sass_thread_inst_executed_op_ffma_pred_on.sum
---                 .peak_sustained * sm__cycles_elapsed.avg.per_second
---   peak.tensor.X the fastest path's dense (..._sparsity_off) .sum
---                 .peak_sustained * sm__cycles_elapsed.avg.per_second
+-- llmprof.nvidia.ncu.figures has the formulas, and docs/metrics.md what they mean. flop.fp16 is an
+-- upper bound: HFMA also moves data. flop.total has it if hadd or hmul ran at all, and is nil
+-- unless fp32 and tensor are there.
 -- Clocks are those of the launch, so peaks differ a little between launches.
 -- ncu flushes caches and runs kernels alone: take times from nsys.
 --

@@ -52,23 +52,6 @@ function Launches:values(path)
 end
 
 
--- Of entries { field, path } those whose figure some launch has, and their columns; looked up
--- once for each list.
-local function known(self, entries)
-  local found = self.known[entries]
-  if found then return found end
-  found = { entries = {}, columns = {} }
-  for _, entry in ipairs(entries) do
-    if self.has[entry[2]] then
-      found.entries[#found.entries + 1] = entry
-      found.columns[#found.columns + 1] = column_of(entry[2])
-    end
-  end
-  self.known[entries] = found
-  return found
-end
-
-
 -- Some of the rows, for what is asked of them together.
 function Launches:view(rows) return self.frame:take(rows) end
 
@@ -76,33 +59,24 @@ function Launches:view(rows) return self.frame:take(rows) end
 -- Set means over a view's rows in a table: entries are { field, path }. Each number counts
 -- as much as its weight, which is a figure too; without one a mean is of all rows or absent.
 function Launches:add_means(made, view, entries, weight)
-  local found = known(self, entries)
-  local sums, weights = view:weigh(found.columns, self.has[weight] and column_of(weight) or nil)
+  local known = lists.filtered(entries, function(entry) return self.has[entry[2]] end)
+  local columns = lists.map(known, function(entry) return column_of(entry[2]) end)
+  local sums, weights = view:weigh(columns, self.has[weight] and column_of(weight) or nil)
   local least = weight and 0 or #view - 1
-  for i, entry in ipairs(found.entries) do
+  for i, entry in ipairs(known) do
     if weights[i] > least then made[entry[1]] = sums[i] / weights[i] end
   end
 end
 
 
--- The paths below a group, as columns of their largest numbers.
-local function of_group(self, group)
-  local found = self.known[group]
-  if found then return found end
-  found = {}
-  for path in pairs(self.has) do
-    if path:sub(1, #group + 1) == group .. "." then
-      found[#found + 1] = { path, "max", column_of(path) }
-    end
-  end
-  self.known[group] = found
-  return found
-end
-
-
 -- The largest number of each figure below a path, over a view's rows, by its whole path.
 function Launches:largest(view, group)
-  local columns, made = of_group(self, group), {}
+  local columns, made = {}, {}
+  for path in pairs(self.has) do
+    if path:sub(1, #group + 1) == group .. "." then
+      columns[#columns + 1] = { path, "max", column_of(path) }
+    end
+  end
   if #columns == 0 then return made end
   local most = view:group { by = {}, columns = columns }
   for _, column in ipairs(columns) do made[column[1]] = most:get(1, column[1]) end
@@ -110,14 +84,10 @@ function Launches:largest(view, group)
 end
 
 
--- For formula.steps.
-function Launches:path(path) return self.has[path] and { { column_of(path) } } or nil end
-
-
 local ABSENT = { 0, 0, "/" }
 
--- A formula of figures as steps over the columns.
-function Launches:steps(tree) return formula.steps(tree, self) or ABSENT end
+-- A figure as steps over the columns.
+function Launches:steps(path) return self.has[path] and { { column_of(path) } } or ABSENT end
 
 
 -- The rows of some classes, ascending.
@@ -171,8 +141,7 @@ local function made(frame, has)
     return lists.find(frame:columns(), "name", name)
   end)
   for i, rows in ipairs(rows_by(frame, shared)) do classes[i] = class_of(frame, rows, shared) end
-  return setmetatable({ frame = frame, classes = classes, shared = shared, has = has,
-    known = {} }, Launches)
+  return setmetatable({ frame = frame, classes = classes, shared = shared, has = has }, Launches)
 end
 
 
@@ -193,36 +162,40 @@ local KINDS = {
   clock = { Hz = true },
 }
 
--- What formulas are made steps of: metrics by their base units. asked: the set of those
--- that a formula has.
+-- What figures are put into: names, the metrics that there are; units, their base units and those
+-- of limits; asked, a set of the metrics that figures are made of; frame, where they become
+-- columns, and has, which are there: without it any may be.
 local Metrics = {}
 Metrics.__index = Metrics
 
 
 function Metrics:metric(name, what)
   local unit = self.units[name]
-  if not unit or what and not KINDS[what][unit] then return nil end
+  if not unit or what and not KINDS[what][unit] then return false end
   self.asked[name] = true
   return { { name } }
 end
 
 
 function Metrics:path(path)
-  return (not self.has or self.has[path]) and { { column_of(path) } } or nil
+  return (not self.has or self.has[path] ~= nil) and { { column_of(path) } }
 end
 
 
--- The metrics that formulas are made of, of those that there are (base units by name), as
--- a set; any figure may be there until it is worked out.
-local function asked(list, units)
-  local source = setmetatable({ units = units, asked = {} }, Metrics)
-  for _, figure in ipairs(list) do formula.steps(figure.tree, source) end
-  return source.asked
+function Metrics:put(path, unit, steps)
+  if not (self.has and steps) then return end
+  self.frame:compute { name = column_of(path), unit = unit, steps = steps }
+  self.has[path] = true
 end
 
 
-local NANOSECONDS = { path = "duration_ns", unit = "ns",
-  tree = formula.scale(1e9, formula.path "duration") }
+-- The metrics that figures are made of, of those that there are (base units by name), as a set.
+local function asked(units)
+  local of = setmetatable({ names = units, units = units, asked = {} }, Metrics)
+  figures.put(of)
+  return of.asked
+end
+
 
 -- Adds what each launch's GPU can do at most, as columns "limit.dram" (byte/s), "limit.bf16"
 -- (operations per second) and so on; their names with a unit.
@@ -247,21 +220,18 @@ local function add_limits(frame, limits)
 end
 
 
--- Launches of a table of counters: figures are { path, unit, tree } of metrics that are its
--- columns. units: base units by metric. limits: a function of a GPU's number that gives what
--- it can do, as llmprof.model.hardware has it; nil where no GPU is known.
-function launches.of(frame, list, units, limits)
+-- Launches of a table of counters. units: base units by the metrics that are its columns. limits:
+-- a function of a GPU's number that gives what it can do, as llmprof.model.hardware has it; nil
+-- where no GPU is known. put(of): puts the figures; those of llmprof.nvidia.ncu.figures unless
+-- given.
+function launches.of(frame, units, limits, put)
   local all = setmetatable(limits and add_limits(frame, limits) or {}, { __index = units })
-  local source = setmetatable({ units = all, asked = {}, has = {} }, Metrics)
-  local function add(figure)
-    local steps = formula.steps(figure.tree, source)
-    if not steps then return end
-    frame:compute { name = column_of(figure.path), unit = figure.unit, steps = steps }
-    source.has[figure.path] = true
-  end
-  for _, figure in ipairs(list) do add(figure) end
-  add(NANOSECONDS)
-  local found = made(frame, source.has)
+  local of = setmetatable({ names = units, units = all, asked = {}, frame = frame, has = {} },
+    Metrics)
+  put = put or figures.put
+  put(of)
+  of:put("duration_ns", "ns", formula.scale(1e9, of:path "duration"))
+  local found = made(frame, of.has)
   found.limits = limits
   return found
 end
@@ -338,11 +308,10 @@ function launches.of_page(path, limits)
   local page, message, code = ncu_page.open(path)
   if not page then return nil, message, code end
   local units = page:metrics()
-  local list = figures.of(units)
   local frame
-  frame, message, code = page:counters(asked(list, units))
+  frame, message, code = page:counters(asked(units))
   if not frame then return nil, message, code end
-  return launches.of(frame, list, units, limits)
+  return launches.of(frame, units, limits)
 end
 
 
@@ -364,7 +333,7 @@ end
 -- Launches of a recording, which may be none.
 function launches.of_recording(path, limits)
   local frame, units = launches.recorded(path)
-  return launches.of(frame, figures.of(units), units, limits)
+  return launches.of(frame, units, limits)
 end
 
 

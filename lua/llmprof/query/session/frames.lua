@@ -8,7 +8,6 @@ local lists = require "llmprof.tables.lists"
 local places = require "llmprof.analysis.timeline.positions"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
-local formula = lazy "llmprof.nvidia.ncu.formula"
 local join = lazy "llmprof.analysis.counters.join"
 local kernels = lazy "llmprof.analysis.kernels.table"
 local ncu = lazy "llmprof.nvidia.ncu"
@@ -209,23 +208,20 @@ end
 
 -- ---- every measured launch ----
 
--- Columns of figures: name, type, unit, formula.
-local function figures()
-  local path = formula.path
-  return {
-    { "duration", "integer", "ns", formula.scale(1e9, path "duration") },
-    { "sm_percent", "number", nil, path "throughput.sm" },
-    { "dram_percent", "number", nil, path "throughput.dram" },
-    { "memory_percent", "number", nil, path "throughput.memory" },
-    { "tensor_percent", "number", nil, path "throughput.tensor" },
-    { "occupancy_percent", "number", nil, path "occupancy.achieved" },
-    { "flop", "number", nil, path "flop.total" },
-    { "dram_bytes", "integer", "bytes", path "bytes.dram" },
-    { "intensity", "number", nil, path "intensity.dram" },
-    { "registers", "integer", nil, path "registers" },
-    { "waves", "number", nil, path "waves" },
-  }
-end
+-- Columns of figures: name, type, unit, path.
+local figures = {
+  { "duration", "integer", "ns", "duration_ns" },
+  { "sm_percent", "number", nil, "throughput.sm" },
+  { "dram_percent", "number", nil, "throughput.dram" },
+  { "memory_percent", "number", nil, "throughput.memory" },
+  { "tensor_percent", "number", nil, "throughput.tensor" },
+  { "occupancy_percent", "number", nil, "occupancy.achieved" },
+  { "flop", "number", nil, "flop.total" },
+  { "dram_bytes", "integer", "bytes", "bytes.dram" },
+  { "intensity", "number", nil, "intensity.dram" },
+  { "registers", "integer", nil, "registers" },
+  { "waves", "number", nil, "waves" },
+}
 
 
 local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupancy_percent",
@@ -262,8 +258,7 @@ function frames.counters(source)
   check(found.frame:extend(found.shared, #found.classes,
     { { name = "stage", type = "string", values = stages_of(found, source) } }))
   check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
-  local list = figures()
-  for _, figure in ipairs(list) do
+  for _, figure in ipairs(figures) do
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
       steps = found:steps(figure[4]) })
   end
