@@ -181,7 +181,6 @@ end
 collector.vendor = {
   name = "collector",
   product = "llmprof's collector",
-  measures = "timeline",
   install = INSTALL,
   without = "capture=nsys uses Nsight Systems",
 

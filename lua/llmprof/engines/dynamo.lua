@@ -7,13 +7,7 @@ function dynamo.step() return nil end
 dynamo.marks = { "^NVTX:mm:", "^mm:", "^preprocess%.", "^NVTX:trtllm:", "^NVTX:vllm:",
   "^NVTX:sglang:" }
 
-dynamo.switches = {
-  env = { DYN_NVTX = "1", DYN_ENABLE_RUST_NVTX = "1" },
-  text = "DYN_NVTX=1 and DYN_ENABLE_RUST_NVTX=1 mark requests; the steps are its engine's",
-}
-
-dynamo.endpoints = { health = "/health", window_start = "/engine/control/start_profile",
-  window_stop = "/engine/control/stop_profile", metrics = "/metrics" }
+dynamo.page = "/metrics"
 
 -- Of the frontend, as Dynamo 1.1 documents them.
 dynamo.figures = { running = { "dynamo_frontend_inflight_requests" },

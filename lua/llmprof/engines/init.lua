@@ -11,9 +11,8 @@
 --   kernels        patterns of lower-case names of kernels that this engine alone
 --                  has (optional)
 --   marks          patterns of tags that this engine alone writes besides (optional)
---   switches       what makes it write the labels: { env, args, text }
---   endpoints      paths of its server: { health, window_start, window_stop, metrics }
---   figures        what the page at endpoints.metrics calls the engine's own numbers:
+--   page           path of its server's Prometheus page
+--   figures        what that page calls the engine's own numbers:
 --                  figure -> names, the first that is there counts; figures are those of
 --                  `engine_metrics` in docs/metrics.schema.json (optional)
 --   log(line)      what a line of its server's log says of such figures: { running, waiting,

@@ -10,9 +10,7 @@ llama_cpp.kernels = { "mul_mat_vec_q", "mul_mat_q<", "^void mul_mat_vec<", "mul_
 llama_cpp.knobs = { graphs = "CUDA graphs, which its build has to have and "
   .. "GGML_CUDA_DISABLE_GRAPHS turns off" }
 
-llama_cpp.switches = { env = {}, text = "it has no labels" }
-
-llama_cpp.endpoints = { health = "/health", metrics = "/metrics" }
+llama_cpp.page = "/metrics"
 
 -- With --metrics; the page of the server in llama-cpp-python 0.3.36.
 llama_cpp.figures = { running = { "llamacpp:requests_processing" },

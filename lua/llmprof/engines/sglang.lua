@@ -47,13 +47,7 @@ sglang.knobs = {
   ahead = "the overlap scheduler, which is on unless --disable-overlap-schedule",
 }
 
-sglang.switches = {
-  env = { SGLANG_ENABLE_NVTX_SCHEDULER = "1" },
-  text = "SGLANG_ENABLE_NVTX_SCHEDULER=1 and the package nvtx: the scheduler marks what it runs",
-}
-
-sglang.endpoints = { health = "/health", window_start = "/start_profile",
-  window_stop = "/stop_profile", metrics = "/metrics" }
+sglang.page = "/metrics"
 
 -- With --enable-metrics; the page of SGLang 0.5.23.
 sglang.figures = { running = { "sglang:num_running_reqs" }, waiting = { "sglang:num_queue_reqs" },

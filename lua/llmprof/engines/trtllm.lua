@@ -24,12 +24,7 @@ trtllm.knobs = {
   ahead = "the overlap scheduler, which is on unless disable_overlap_scheduler",
 }
 
-trtllm.switches = {
-  env = { TLLM_LLMAPI_ENABLE_NVTX = "1" },
-  text = "the PyTorch backend marks its steps by itself",
-}
-
-trtllm.endpoints = { health = "/health", metrics = "/prometheus/metrics" }
+trtllm.page = "/prometheus/metrics"
 
 -- Of TensorRT-LLM 1.2; /metrics has statistics of iterations, in JSON.
 trtllm.figures = { running = { "trtllm_num_requests_running" },

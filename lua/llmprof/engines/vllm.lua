@@ -43,15 +43,7 @@ vllm.knobs = {
 
 vllm.kernels = { "vllm::", "^reshape_and_cache" }
 
-vllm.switches = {
-  args = { "--profiler-config.profiler", "cuda" },
-  env = { VLLM_WORKER_MULTIPROC_METHOD = "spawn" },
-  text = "--profiler-config.profiler cuda: /start_profile opens the window, and every worker "
-    .. "marks its steps",
-}
-
-vllm.endpoints = { health = "/health", window_start = "/start_profile",
-  window_stop = "/stop_profile", metrics = "/metrics" }
+vllm.page = "/metrics"
 
 -- As vLLM 0.24 to 0.33 name them; gpu_cache_usage_perc before 0.10.
 vllm.figures = { running = { "vllm:num_requests_running" },

@@ -18,7 +18,6 @@ local folders = require "llmprof.io.files"
 local nsys = {
   name = "nsys",
   product = "Nsight Systems",
-  measures = "timeline",
   install = "install nsight-systems, or name it with tools.nsys=PATH",
   -- nsys also comes inside Nsight Compute
   places = {
@@ -199,10 +198,6 @@ function nsys.export_argv(path, report, sqlite, plain)
   argv[#argv + 1] = report
   return argv
 end
-
-
--- Does the output of an export say that it does not know of blobs?
-function nsys.refuses_blobs(output) return output:find("include-blobs", 1, true) ~= nil end
 
 
 -- ---- can it import what it captures? ----
@@ -394,7 +389,7 @@ end
 -- Only its owner may read the export, which holds the environment of the workload.
 function nsys.export(path, report, target, options)
   local made, said = run_export(nsys.export_argv(path, report, target), target, options)
-  local plain = not made and nsys.refuses_blobs(said)
+  local plain = not made and said:find("include-blobs", 1, true) -- which it does not know
   if plain then
     made, said = run_export(nsys.export_argv(path, report, target, true), target, options)
   end

@@ -4,7 +4,6 @@
 --   name       of the program and of the configuration's groups: <name>.KEY, its presets
 --              in conf/<name>, tools.<name>=PATH
 --   product    what people call it
---   measures   "timeline" or "counters"
 --   install    what to do where the program is missing
 --   places     where installers put the program; a "*" stands for one folder name
 --   without    what still works where it is missing

@@ -111,112 +111,92 @@ local function check_attached(cfg)
 end
 
 
+-- Add options: { "--name", value } each, true where it has no value; without those whose value is
+-- false or empty.
+local function add_options(argv, options)
+  for _, option in ipairs(options) do
+    local name, value = table.unpack(option)
+    if value == true then value = nil end
+    if value ~= false and value ~= "" then append(argv, { name, value }) end
+  end
+end
+
+
+-- The same option with each value of a list.
+local function add_each(argv, name, values)
+  for _, value in ipairs(values) do append(argv, { name, value }) end
+end
+
+
 -- The window is the capture range: without one the whole process is captured. In a session,
 -- or with our collector's socket, it makes the engine mark its steps.
-local function window_options(engine, cfg)
+local function add_window(argv, engine, cfg)
   local others = cfg.server.session ~= "" or cfg.server.spools ~= ""
-  if others and not has_window(engine) then return {} end
+  if others and not has_window(engine) then return end
   if cfg.nsys.capture_range == "none" or cfg.capture == "none" or engine.window == true then
-    return {}
+    return
   end
   if not engine.window then
     recipe.fail(("%s opens no profiling window"):format(engine.name),
       "nsys.capture_range=none captures the whole process")
   end
-  local window = engine.window
-  local argv = { "--start-path", window.start, "--stop-path", window.stop,
-    "--counter-rounds", cfg.load.counter_rounds }
-  if window.body then append(argv, { "--start-body", window.body }) end
-  if engine.eager and cfg.counters.eager_round == "on" then
-    append(argv, { "--eager-path", engine.eager.path, "--eager-body", engine.eager.body })
-  end
-  return argv
+  local window, eager = engine.window, cfg.counters.eager_round == "on" and engine.eager or {}
+  add_options(argv, { { "--start-path", window.start }, { "--stop-path", window.stop },
+    { "--counter-rounds", cfg.load.counter_rounds }, { "--start-body", window.body or false },
+    { "--eager-path", eager.path or false }, { "--eager-body", eager.body or false } })
 end
 
 
 -- What the engine's page calls the figures that we take from it.
-local function page_options(engine, cfg)
+local function add_page(argv, engine, cfg)
   local known = engines.find(engine.engine)
-  if cfg.server.metrics == "off" or not known.figures then return {} end
-  local argv = { "--metrics-path", known.endpoints.metrics }
+  if cfg.server.metrics == "off" or not known.figures then return end
+  append(argv, { "--metrics-path", known.page })
   for _, figure in ipairs(sorted_keys(known.figures)) do
-    for _, name in ipairs(known.figures[figure]) do
-      append(argv, { "--metric", ("%s=%s"):format(figure, name) })
-    end
+    add_each(argv, "--metric", lists.map(known.figures[figure], function(name)
+      return ("%s=%s"):format(figure, name)
+    end))
   end
-  return argv
 end
 
 
-local function lengths(given, otherwise) return given ~= "" and given or otherwise end
-
-
--- What differs between rounds, a rate and another generator.
-local function kind_options(cfg)
-  local load = cfg.load
-  if #load.command > 0 then
-    if load.rate > 0 or load.file ~= "" then
-      recipe.fail("load.command brings its own requests", "leave load.rate and load.file out")
-    end
-    return { "--command", json.encode(json.list(load.command)), "--timeout", load.timeout_s }
+-- What is sent: rounds, a rate or another generator.
+local function add_load(argv, cfg)
+  local load, command = cfg.load, #cfg.load.command > 0
+  if command and (load.rate > 0 or load.file ~= "") then
+    recipe.fail("load.command brings its own requests", "leave load.rate and load.file out")
+  elseif command then
+    append(argv, { "--command", json.encode(json.list(load.command)), "--timeout",
+      load.timeout_s })
   elseif load.rate > 0 then
-    return { "--rate", load.rate, "--arrivals", load.arrivals, "--requests", load.requests }
+    append(argv, { "--rate", load.rate, "--arrivals", load.arrivals, "--requests", load.requests })
+  else
+    append(argv, { "--rounds", load.rounds })
   end
-  return { "--rounds", load.rounds }
-end
-
-
-local function load_words(cfg)
-  local load = cfg.load
-  local argv = kind_options(cfg)
-  append(argv, { "--warmup", load.warmup, "--concurrency", load.concurrency,
-    "--vocabulary", load.vocabulary,
-    "--prompt-tokens", lengths(load.prompt_lengths, cfg.infer.prompt_tokens),
-    "--new-tokens", lengths(load.answer_lengths, cfg.infer.max_new_tokens) })
-  if load.prefix_tokens > 0 then
-    append(argv, { "--prefix-tokens", load.prefix_tokens, "--prefixes", load.prefixes })
-  end
-  if load.file ~= "" then append(argv, { "--file", load.file }) end
-  if load.slo.ttft_ms > 0 then append(argv, { "--slo-ttft", load.slo.ttft_ms }) end
-  if load.slo.tpot_ms > 0 then append(argv, { "--slo-tpot", load.slo.tpot_ms }) end
-  return argv
+  local function length(given, otherwise) return given ~= "" and given or otherwise end
+  local function above_zero(value, of) return (of or value) > 0 and value end
+  add_options(argv, { { "--warmup", load.warmup }, { "--concurrency", load.concurrency },
+    { "--vocabulary", load.vocabulary },
+    { "--prompt-tokens", length(load.prompt_lengths, cfg.infer.prompt_tokens) },
+    { "--new-tokens", length(load.answer_lengths, cfg.infer.max_new_tokens) },
+    { "--prefix-tokens", above_zero(load.prefix_tokens) },
+    { "--prefixes", above_zero(load.prefixes, load.prefix_tokens) }, { "--file", load.file },
+    { "--slo-ttft", above_zero(load.slo.ttft_ms) },
+    { "--slo-tpot", above_zero(load.slo.tpot_ms) } })
 end
 
 
 -- The server behind "--"; of one that runs already only where it is.
-local function server_words(engine, cfg)
-  if cfg.server.url ~= "" then return {} end
+local function add_server(argv, engine, cfg)
+  if cfg.server.url ~= "" then return end
   if cfg.model.path == "" then
     recipe.fail("model.path is not set", "model.path=DIR names what the server loads")
   end
-  local argv = {}
-  for _, words in ipairs(engine.also and engine.also(cfg) or {}) do
-    append(argv, { "--also", json.encode(json.list(words)) })
-  end
-  append(argv, { "--" })
-  append(argv, engine.server(cfg))
-  return engine.peers and argv or append(argv, cfg.server.args)
-end
-
-
--- The servers behind the one that is asked.
-local function peer_words(engine, cfg)
-  local argv = {}
-  for _, url in ipairs(engine.peers and engine.peers(cfg) or {}) do
-    append(argv, { "--peer", url })
-  end
-  return #argv > 0 and append(argv, { "--peer-health", engine.peer_health }) or argv
-end
-
-
--- Who else is to be ready before the load, of servers that are ours.
-local function awaited_words(engine, cfg)
-  local argv = {}
-  if cfg.server.url ~= "" then return argv end
-  for _, url in ipairs(engine.awaited and engine.awaited(cfg) or {}) do
-    append(argv, { "--await", url })
-  end
-  return argv
+  add_each(argv, "--also", lists.map(engine.also and engine.also(cfg) or {}, function(words)
+    return json.encode(json.list(words))
+  end))
+  append(append(argv, { "--" }), engine.server(cfg))
+  if not engine.peers then append(argv, cfg.server.args) end
 end
 
 
@@ -224,19 +204,21 @@ end
 local function workload_of(engine, driver)
   return function(cfg)
     check_attached(cfg)
-    local url = cfg.server.url
-    local argv = { cfg.python, driver,
-      "--url", url ~= "" and url or ("http://127.0.0.1:%d"):format(cfg.server.port),
-      "--health", engine.health,
-      "--ready-timeout", cfg.server.ready_timeout_s, "--stop-timeout", cfg.server.stop_timeout_s }
-    if url ~= "" then append(argv, { "--attach" }) end
-    append(argv, peer_words(engine, cfg))
-    append(argv, awaited_words(engine, cfg))
-    append(argv, load_words(cfg))
-    append(argv, window_options(engine, cfg))
-    if cfg.server.spools ~= "" then append(argv, { "--spools", cfg.server.spools }) end
-    append(argv, page_options(engine, cfg))
-    append(argv, server_words(engine, cfg))
+    local url, argv = cfg.server.url, { cfg.python, driver }
+    local is_ours = url == ""
+    add_options(argv, {
+      { "--url", is_ours and ("http://127.0.0.1:%d"):format(cfg.server.port) or url },
+      { "--health", engine.health }, { "--ready-timeout", cfg.server.ready_timeout_s },
+      { "--stop-timeout", cfg.server.stop_timeout_s }, { "--attach", not is_ours } })
+    local peers = engine.peers and engine.peers(cfg) or {} -- the servers behind this one
+    add_each(argv, "--peer", peers)
+    add_options(argv, { { "--peer-health", #peers > 0 and engine.peer_health } })
+    add_each(argv, "--await", is_ours and engine.awaited and engine.awaited(cfg) or {})
+    add_load(argv, cfg)
+    add_window(argv, engine, cfg)
+    add_options(argv, { { "--spools", cfg.server.spools } })
+    add_page(argv, engine, cfg)
+    add_server(argv, engine, cfg)
     return { argv = argv, env = engine.env and engine.env(cfg) or nil }
   end
 end

@@ -75,8 +75,7 @@ describe("llmprof.engines", function()
     for _, engine in ipairs(engines.all()) do
       assert.equal(engine, engines.find(engine.name))
       assert.is_string(engine.title)
-      assert.is_string(engine.switches.text)
-      assert.is_string(engine.endpoints.health)
+      assert.is_string(engine.page)
     end
     assert.is_nil(engines.find "none")
   end)

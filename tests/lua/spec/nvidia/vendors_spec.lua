@@ -4,7 +4,7 @@ local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
 local vendors = require "llmprof.nvidia.vendors"
 
-local fields = { name = "string", product = "string", measures = "string", install = "string",
+local fields = { name = "string", product = "string", install = "string",
   places = "table", without = "string", files = "table", complaints = "table",
   check = "function", profile_argv = "function", read_output = "function" }
 
