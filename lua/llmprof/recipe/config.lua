@@ -15,15 +15,14 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
-local has_group = require("llmprof.tables.keys").has_group
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
-local merged = require("llmprof.tables.keys").merged
-local nearest = require "llmprof.tables.keys"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local user = require "llmprof.recipe.user"
 local yaml = require "llmprof.yaml"
 
 local config = {}
+
+local sorted_keys, has_group = keys.sorted, keys.has_group
 
 -- The origin of what words of the command line set.
 config.COMMAND_LINE = "command line"
@@ -71,7 +70,7 @@ local type_of = config.type_of
 
 -- The built-in keys and the recipe's, by name. sections: what the recipe's report has.
 function config.declare(recipe_options, sections)
-  local declared = merged(defaults)
+  local declared = keys.merged(defaults)
   if sections then
     local known = defaults.report
     local own = lists.map(lists.filtered(sections, "title"), "name")
@@ -105,7 +104,7 @@ local function check_choice(key, value, choices, where)
   if lists.has(choices, value) then return end
   local said = type(value) == "table" and "a table" or ("'%s'"):format(value)
   bad(("%s: %s: %s is not one of %s%s"):format(where, key, said,
-    table.concat(choices, ", "), nearest.suggestion(tostring(value), choices)))
+    table.concat(choices, ", "), keys.suggestion(tostring(value), choices)))
 end
 
 
@@ -157,7 +156,7 @@ local function unknown(key, declared, where)
     bad(("%s: '%s' is a group of keys"):format(where, key),
       "--print-config lists them; write " .. key .. ".NAME=value")
   end
-  bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, sorted_keys(declared))),
+  bad(("%s: no key '%s'%s"):format(where, key, keys.suggestion(key, sorted_keys(declared))),
     where == config.COMMAND_LINE and "--print-config lists every key; +" .. key .. "=value adds one"
       or "--print-config lists every key")
 end
@@ -234,7 +233,7 @@ function Layers:preset(group, name)
   end
   if not contents then
     local names = files.names("conf/" .. group, ".yaml")
-    bad(("no %s preset '%s'%s"):format(group, name, nearest.suggestion(name, names)),
+    bad(("no %s preset '%s'%s"):format(group, name, keys.suggestion(name, names)),
       "there are: " .. table.concat(names, ", "))
   end
   if untrusted then self.untrusted[where] = true end
@@ -387,42 +386,30 @@ end
 
 -- ---- composing ----
 
--- The preset a group uses: the last layer that names one.
-local function chosen_preset(group, sources)
-  local name = defaults[group .. ".preset"][2]
-  for _, source in ipairs(sources) do
-    local value = source[group]
+-- The mode, or the preset of a group, that the last of some trees names.
+local function last_named(trees, group, default)
+  local name = default
+  for _, tree in ipairs(trees) do
+    local value = tree[group]
     if type(value) == "table" then value = value.preset end
+    if value == yaml.null then name = default end
     if type(value) == "string" then name = value end
   end
   return name
 end
 
 
-local function from_overrides(overrides)
+-- What the command line names of these, as such a tree.
+local function named_by(overrides)
   local tree = {}
   for _, entry in ipairs(overrides) do
     local group = entry.key:match "^(.*)%.preset$" or entry.key
-    if entry.text and defaults[group .. ".preset"] then tree[group] = entry.text end
-    if entry.key == "mode" then
-      local unset = entry.action == "remove" or unset_words[entry.text]
-      tree.mode = unset and yaml.null or entry.text
+    local unset = entry.action == "remove" or unset_words[entry.text]
+    if group == "mode" or defaults[group .. ".preset"] then
+      tree[group] = unset and yaml.null or entry.text
     end
   end
   return tree
-end
-
-
-local function last_mode(sources)
-  local mode
-  for _, source in ipairs(sources) do
-    if source.mode == yaml.null then
-      mode = nil
-    else
-      mode = source.mode or mode
-    end
-  end
-  return mode
 end
 
 
@@ -453,12 +440,13 @@ function config.compose(given)
   local own, own_name = user.settings()
   local recipe = given.recipe or {}
   local overrides = overrides_of(layers.declared, given.words or {}, try)
-  local line = from_overrides(overrides)
-  local mode_name, mode, mode_file = last_mode { own, recipe, file, line }, {}, nil
+  local line = named_by(overrides)
+  local mode_name, mode, mode_file = last_named({ own, recipe, file, line }, "mode"), {}, nil
   if mode_name then mode, mode_file = try(layers.preset, layers, "mode", mode_name) end
   mode = mode or {}
   for _, group in ipairs(config.preset_groups) do
-    local name = chosen_preset(group, { own, recipe, mode, file, line })
+    local name = last_named({ own, recipe, mode, file, line }, group,
+      defaults[group .. ".preset"][2])
     local tree, where = try(layers.preset, layers, group, name)
     layers:apply({ [group] = tree }, where)
   end
@@ -482,14 +470,14 @@ end
 -- Other words are a recipe's options.
 function config.is_own(word)
   local key = word:match "^[+~]?([%w_%.-]+)"
-  return key and (defaults[key] or nearest.suggestion(key, sorted_keys(defaults)) ~= "")
+  return key and (defaults[key] or keys.suggestion(key, sorted_keys(defaults)) ~= "")
 end
 
 
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
 -- or nil, words the settings of the command line; more: other fields of config.compose.
 function config.of_recipe(made, file, words, more)
-  return config.compose(merged({ options = made.options, sections = made.sections,
+  return config.compose(keys.merged({ options = made.options, sections = made.sections,
     recipe = made.config, recipe_name = made.file, identify = made.identify, file = file,
     words = words }, more or {}))
 end
@@ -525,33 +513,19 @@ end
 
 -- ---- showing ----
 
--- The keys of one group: names of values, names of groups, both sorted.
-local function members(declared, prefix)
-  local values, groups, seen = {}, {}, {}
-  for _, key in ipairs(sorted_keys(declared)) do
-    local rest = key:sub(1, #prefix) == prefix and key:sub(#prefix + 1) or ""
-    local dot = rest:find(".", 2, true)
-    local group = dot and rest:sub(1, dot - 1)
-    if group and not seen[group] then
-      seen[group], groups[#groups + 1] = true, group
-    elseif rest ~= "" and not group then
-      values[#values + 1] = rest
-    end
-  end
-  return values, groups
-end
-
-
-local function add_group(lines, composed, prefix, indent)
-  local values, groups = members(composed.declared, prefix)
+-- group: keys by their last name, and groups of such, values before groups.
+local function add_group(lines, composed, group, indent)
+  local values, groups = lists.parted(sorted_keys(group), function(name)
+    return type(group[name]) == "string"
+  end)
   for _, name in ipairs(values) do
-    local key = prefix .. name
+    local key = group[name]
     local text = ("%s%s: %s"):format(indent, name, shown(composed.values[key]))
     lines[#lines + 1] = ("%-48s # %s"):format(text, composed.origins[key])
   end
   for _, name in ipairs(groups) do
     lines[#lines + 1] = indent .. name .. ":"
-    add_group(lines, composed, prefix .. name .. ".", indent .. "  ")
+    add_group(lines, composed, group[name], indent .. "  ")
   end
 end
 
@@ -560,8 +534,9 @@ end
 -- its value came from; below, what a recorded capture was made with (a tree), if that
 -- is given.
 function config.to_yaml(composed, captured_with)
-  local lines = {}
-  add_group(lines, composed, "", "")
+  local lines, names = {}, {}
+  for key in pairs(composed.declared) do names[key] = key end
+  add_group(lines, composed, as_tree(names, names), "")
   local text = table.concat(lines, "\n") .. "\n"
   if not captured_with then return text end
   return ("# Asked for when this was analysed.\n%s\n# What the capture was made with.\n%s"):format(

@@ -5,10 +5,8 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local lists = require "llmprof.tables.lists"
-local merged = require("llmprof.tables.keys").merged
-local nearest = require "llmprof.tables.keys"
+local keys = require "llmprof.tables.keys"
 local range_name = require "llmprof.trace.nvtx_names"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local yaml = require "llmprof.yaml"
 
 local recipe = {}
@@ -51,7 +49,7 @@ local function check_field(name, value, known)
   local field = recipe.fields[name]
   if not field then
     bad({ name }, ("a recipe has no field '%s'%s"):format(tostring(name),
-      nearest.suggestion(tostring(name), known)))
+      keys.suggestion(tostring(name), known)))
   elseif value == nil and field.required then
     bad({}, ("a recipe needs the field '%s'"):format(name))
   elseif value ~= nil and type(value) ~= field[1] then
@@ -63,8 +61,8 @@ end
 
 
 local function check_fields(given, try)
-  local known = sorted_keys(recipe.fields)
-  for _, name in ipairs(sorted_keys(given)) do try(check_field, name, given[name], known) end
+  local known = keys.sorted(recipe.fields)
+  for _, name in ipairs(keys.sorted(given)) do try(check_field, name, given[name], known) end
   for _, name in ipairs(known) do
     if given[name] == nil then try(check_field, name, nil, known) end
   end
@@ -88,7 +86,7 @@ local stage_fields = { [1] = true, children = true, step = true }
 
 local function check_stage(stage)
   local name = tostring(stage[1])
-  for _, key in ipairs(sorted_keys(stage)) do
+  for _, key in ipairs(keys.sorted(stage)) do
     if not stage_fields[key] then
       bad({ "stages", name, key }, ("stage '%s' has no field '%s'; a stage is %s"):format(name,
         tostring(key), STAGE))
@@ -126,10 +124,10 @@ local function check_option(key, declaration)
     or (declaration[2] == nil and not declaration.type) then
     bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
   end
-  for _, name in ipairs(sorted_keys(declaration)) do
+  for _, name in ipairs(keys.sorted(declaration)) do
     if not option_fields[name] then
       bad({ "options", key, name }, ("option '%s' has no field '%s'%s"):format(key, tostring(name),
-        nearest.suggestion(tostring(name), sorted_keys(option_fields))))
+        keys.suggestion(tostring(name), keys.sorted(option_fields))))
     end
   end
 end
@@ -179,7 +177,7 @@ end
 
 local function check_section(given)
   local is_own, name = given[1] == nil, tostring(given[1] or given.name or given.title)
-  for _, key in ipairs(sorted_keys(given)) do
+  for _, key in ipairs(keys.sorted(given)) do
     if not section_fields[key] then
       bad({ "report", name, key }, ("a section has no field '%s'; it is %s"):format(tostring(key),
         SECTION))
@@ -224,7 +222,7 @@ function recipe.recipe(given)
   local try, raise = errors.gather()
   check_fields(given, try)
   local options = type(given.options) == "table" and given.options or {}
-  for _, key in ipairs(sorted_keys(options)) do try(check_option, key, options[key]) end
+  for _, key in ipairs(keys.sorted(options)) do try(check_option, key, options[key]) end
   local stages, stages_seen = {}, {}
   for _, stage in ipairs(type(given.stages) == "table" and given.stages or {}) do
     try(add_stage, stages, stages_seen, stage)
@@ -331,7 +329,7 @@ end
 -- Options that workloads of PyTorch with a prefill and a decode share; a recipe's own go before
 -- them.
 function recipe.torch_options(own)
-  return merged({
+  return keys.merged({
     ["device"] = { "GPU the workload runs on", "cuda:0" },
     ["infer.batch"] = { "Sequences side by side", 1, min = 1 },
     ["infer.max_new_tokens"] = { "Tokens generated, the first by prefill", 64, min = 1 },
@@ -387,7 +385,7 @@ function recipe.described(name)
   local contents, where = files.read(("conf/model/%s.yaml"):format(name))
   if not contents then
     local known = files.names("conf/model", ".yaml")
-    errors.raise("usage", ("no model '%s'%s"):format(name, nearest.suggestion(name, known)),
+    errors.raise("usage", ("no model '%s'%s"):format(name, keys.suggestion(name, known)),
       { hint = "conf/model has: " .. table.concat(known, ", ") })
   end
   local said = errors.check_as("usage", yaml.decode(contents, { name = where }))
@@ -457,7 +455,7 @@ local function unknown(word, message)
   for _, path in ipairs { word .. ".lua", "recipes/" .. word .. ".lua" } do
     if not is_path(word) and fs.stat(path) then here = ("llmprof %s runs the file"):format(path) end
   end
-  errors.raise("usage", message .. nearest.suggestion(word, known),
+  errors.raise("usage", message .. keys.suggestion(word, known),
     { hint = here or "recipes: " .. table.concat(known, " ") })
 end
 

@@ -3,10 +3,8 @@
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local has_group = require("llmprof.tables.keys").has_group
+local keys = require "llmprof.tables.keys"
 local lazy = require "llmprof.io.lazy"
-local nearest = require "llmprof.tables.keys"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local files = require "llmprof.io.files"
 local yaml = lazy "llmprof.yaml"
 
@@ -28,14 +26,14 @@ end
 
 -- Keys of a recipe would be unknown to every other one.
 local function check_keys(tree, path, prefix)
-  for _, name in ipairs(sorted_keys(tree)) do
+  for _, name in ipairs(keys.sorted(tree)) do
     local key = prefix .. tostring(name)
     local value = tree[name]
-    if not defaults[key] and type(value) == "table" and has_group(defaults, key) then
+    if not defaults[key] and type(value) == "table" and keys.has_group(defaults, key) then
       check_keys(value, path, key .. ".")
     elseif not (defaults[key] or defaults[key .. ".preset"] or defaults[key .. ".by"]) then
       errors.raise("usage", ("%s: no key '%s' of llmprof's own%s"):format(path, key,
-        nearest.suggestion(key, sorted_keys(defaults))),
+        keys.suggestion(key, keys.sorted(defaults))),
         { hint = "a recipe's keys go on the command line or into a file for --config" })
     end
   end
@@ -54,64 +52,47 @@ local function read(path)
 end
 
 
--- What was read last: path, mtime_ns and size of the file, and the tree.
-local last = {}
-
--- The settings as a tree, which stays as it is, and the path of their file; {} and nil
--- without such a file. It is read once while it does not change.
+-- The settings as a tree and the path of their file; {} and nil without such a file.
 function user.settings()
   local path = file()
-  local info = path and fs.stat(path)
-  if not info then return {}, nil end
-  if last.path ~= path or last.mtime_ns ~= info.mtime_ns or last.size ~= info.size then
-    last = { path = path, mtime_ns = info.mtime_ns, size = info.size, tree = read(path) }
-  end
-  return last.tree, path
+  if not (path and fs.stat(path)) then return {}, nil end
+  return read(path), path
 end
 
 
--- What is set for the key "GROUP.NAME", or nil.
-local function setting(group, name)
-  local tree = user.settings()
-  local value = type(tree[group]) == "table" and tree[group][name] or tree[group .. "." .. name]
-  if value == yaml.null then return nil end
-  return value
-end
-
-
-local function refuse(key, what)
-  errors.raise("usage", ("%s: %s is expected"):format(key, what),
+-- What is set for the key GROUP.NAME, else its default. what: what it is to be, which fits(value)
+-- tells.
+local function value_of(group, name, what, fits)
+  local tree, key = user.settings(), ("%s.%s"):format(group, name)
+  local value = type(tree[group]) == "table" and tree[group][name] or tree[key]
+  if value == nil or value == yaml.null then return defaults[key][2] end
+  if fits(value) then return value end
+  return errors.raise("usage", ("%s: %s is expected"):format(key, what),
     { hint = "it is set in " .. file() })
 end
 
 
 -- Where this user's runs are kept, unless a command line says otherwise.
 function user.root()
-  local root = setting("run", "root")
-  if root == nil then return defaults["run.root"][2] end
-  if type(root) ~= "string" or root == "" then refuse("run.root", "the name of a folder") end
-  return root
+  return value_of("run", "root", "the name of a folder", function(root)
+    return type(root) == "string" and root ~= ""
+  end)
 end
 
 
 -- By how many percent single runs of the same thing are taken to differ.
 function user.assumed()
-  local percent = setting("compare", "assumed")
-  if percent == nil then return defaults["compare.assumed"][2] end
-  if type(percent) ~= "number" or percent < 0 then
-    refuse("compare.assumed", "a number of percent")
-  end
-  return percent
+  return value_of("compare", "assumed", "a number of percent", function(percent)
+    return type(percent) == "number" and percent >= 0
+  end)
 end
 
 
 -- Bytes that may be kept of traces that were read, or nil.
 function user.cache_bytes()
-  local bytes = setting("cache", "bytes")
-  if bytes ~= nil and (math.type(bytes) ~= "integer" or bytes < 0) then
-    refuse("cache.bytes", "a number of bytes")
-  end
-  return bytes
+  return value_of("cache", "bytes", "a number of bytes", function(bytes)
+    return math.type(bytes) == "integer" and bytes >= 0
+  end)
 end
 
 
