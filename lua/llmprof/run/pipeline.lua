@@ -258,33 +258,42 @@ local function remove_outputs(ctx, step)
 end
 
 
+-- The context of a step while it runs: its own, also where another runs around it.
+local function context_of(ctx, step, ui, from)
+  local own = { outputs = {}, commands = json.list {}, times = {}, notes = json.list {} }
+  function own.progress(text) ui.progress(step.name, elapsed(from), text) end
+  function own.tick() ui.tick(step.name, elapsed(from)) end
+  function own.output(line) ui.output(line) end
+  function own.command(argv)
+    table.insert(own.commands, json.list(argv))
+    ui.command(argv)
+  end
+  function own.time(what, took) own.times[what] = math.floor(took * 1000 + 0.5) / 1000 end
+  function own.note(text) table.insert(own.notes, text) end
+  function own.lack(what, why, how)
+    table.insert(ctx.fields.missing, { what = what, why = why, how = how })
+  end
+  function own.fail_later(kind, message, fields)
+    ctx.failed_later(kind, message, fields)
+    own.note(message)
+  end
+  return setmetatable(own, { __index = ctx, __newindex = ctx })
+end
+
+
 -- Run a step and return its manifest entry and, if it failed, the error. before: of the work
 -- that was done already, { done, ns }, or nil.
 local function run_step(ctx, step, ui, before)
-  local started, notes = clock.timestamp(), json.list {}
-  local from = sys.monotonic() - (before and before.ns or 0)
-  local commands, times = json.list {}, {}
-  ctx.outputs = {}
-  function ctx.progress(text) ui.progress(step.name, elapsed(from), text) end
-  function ctx.tick() ui.tick(step.name, elapsed(from)) end
-  function ctx.output(line) ui.output(line) end
-  function ctx.command(argv)
-    commands[#commands + 1] = json.list(argv)
-    ui.command(argv)
-  end
-  function ctx.time(what, took) times[what] = math.floor(took * 1000 + 0.5) / 1000 end
-  function ctx.note(text) notes[#notes + 1] = text end
-  function ctx.lack(what, why, how)
-    table.insert(ctx.fields.missing, { what = what, why = why, how = how })
-  end
+  local started, from = clock.timestamp(), sys.monotonic() - (before and before.ns or 0)
+  local own = context_of(ctx, step, ui, from)
   local ok, result = errors.call(ctx.others.call, ctx.others, function()
-    restore_for(ctx, step)
+    restore_for(own, step)
     -- what an earlier attempt left is not this one's
-    if not before then remove_outputs(ctx, step) end
-    return with_view(ctx, step, step.run, before and before.done)
+    if not before then remove_outputs(own, step) end
+    return with_view(own, step, step.run, before and before.done)
   end)
   frames.tidy() -- what only this step looked at is in nobody's way
-  local left = lists.filtered(ctx.outputs, function(name)
+  local left = lists.filtered(own.outputs, function(name)
     return not lists.has(step.makes, name)
   end)
   local entry = {
@@ -294,10 +303,10 @@ local function run_step(ctx, step, ui, before)
     seconds = math.floor(elapsed(from) * 1000 + 0.5) / 1000,
     inputs = ctx.run:sizes(step.needs),
     outputs = ctx.run:sizes(lists.joined(step.makes, left)),
+    commands = #own.commands > 0 and own.commands or nil,
+    notes = #own.notes > 0 and own.notes or nil,
+    times = next(own.times) and own.times,
   }
-  if #commands > 0 then entry.commands = commands end
-  if #notes > 0 then entry.notes = notes end
-  if next(times) then entry.times = times end
   if ok then
     entry.note = result
   else
@@ -396,26 +405,13 @@ local function work_on(ctx, step)
 end
 
 
--- What a step uses of the context while it runs.
-local PER_STEP = { "outputs", "progress", "tick", "output", "command", "time", "note", "lack" }
-
--- See a step through while another runs.
-local function see_through_within(ctx, step, ui, before)
-  local around = {}
-  for _, name in ipairs(PER_STEP) do around[name] = ctx[name] end
-  local err = see_through(ctx, step, ui, before)
-  for _, name in ipairs(PER_STEP) do ctx[name] = around[name] end
-  return err
-end
-
-
 -- Begin elsewhere with what can be, once. note(err) is told how each came out.
 local function begin_apart(ctx, steps, place, course, ui, note)
   if not steps[place].work or ctx.others:has_begun() or not is_worth(ctx) then return end
   local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
   ctx.others:begin(list, function(step) return work_on(ctx, step) end,
-    function(step, before) note(see_through_within(ctx, step, ui, before), step) end)
+    function(step, before) note(see_through(ctx, step, ui, before), step) end)
   for _, step in ipairs(list) do ctx.redone[step.name] = true end
 end
 
@@ -429,10 +425,9 @@ function pipeline.run(ctx, ui)
   local course, first, steps = { unmade = {} }, nil, pipeline.of(ctx.cfg)
   ctx.givers, ctx.redone, ctx.kept = dataflow.givers(pipeline.load(), INPUTS), {}, {}
   ctx.fields = { missing = {} }
-  function ctx.fail_later(kind, message, fields)
-    local _, err = pcall(errors.raise, kind, message, fields)
+  function ctx.failed_later(...)
+    local _, err = pcall(errors.raise, ...)
     first = first or err
-    ctx.note(message)
   end
   local others <close> = setmetatable({ steps = {}, waiting = {} }, Others) -- nothing yet
   ctx.others = others

@@ -167,14 +167,9 @@ function rank_files.keep(list, left_out)
 end
 
 
--- The same for files that are read here. progress(text) is told of each.
-function rank_files.parts(files, knowledge, left_out, progress)
-  local list = {}
-  for i, path in ipairs(files) do
-    if progress then progress(base(path)) end
-    list[i] = rank_files.read(path, knowledge)
-  end
-  return rank_files.keep(list, left_out)
+-- The same for files that are still to be read.
+function rank_files.parts(files, knowledge, left_out)
+  return rank_files.keep(rank_files.read_all(files, knowledge), left_out)
 end
 
 

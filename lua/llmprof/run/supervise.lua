@@ -182,23 +182,13 @@ local shown = {
 }
 
 
--- One value out of those of some samples; nil when none has it.
-local function merged(samples, field, how)
-  local count, sum, most = 0, 0, nil
-  for _, sample in ipairs(samples) do
-    local value = sample[field]
-    if value then count, sum, most = count + 1, sum + value, math.max(most or value, value) end
-  end
-  if how == "max" or count == 0 then return most end
-  return sum / count
-end
-
-
 local function words_of(index, samples)
   local words = {}
   for _, entry in ipairs(shown) do
     local field, how, say = table.unpack(entry)
-    local value = merged(samples, field, how)
+    local told = lists.filtered(samples, field)
+    local value = how == "max" and select(2, lists.largest(told, field))
+      or #told > 0 and lists.sum(told, field) / #told
     if value then words[#words + 1] = say(value, samples[1]) end
   end
   return ("GPU %d: %s"):format(index,
@@ -217,10 +207,10 @@ end
 
 -- How the GPUs are doing now, in one line; nil before the first sample.
 function supervise.gpus_now(watch)
-  local samples = lists.map(sorted_keys(watch.latest), function(index)
-    return watch.latest[index]
+  local said = lists.map(sorted_keys(watch.latest), function(index)
+    return words_of(index, { watch.latest[index] })
   end)
-  return #samples > 0 and table.concat(supervise.describe_gpus(samples), "; ") or nil
+  return #said > 0 and table.concat(said, "; ") or nil
 end
 
 

@@ -264,7 +264,7 @@ function frames.counters(source)
   end
   add_bound(found)
   return query.wrap(check(found.frame:select(lists.joined({ "id", "name", "stage" },
-    lists.map(list, function(figure) return figure[1] end), { "bound" }))), shown)
+    lists.map(figures, function(figure) return figure[1] end), { "bound" }))), shown)
 end
 
 

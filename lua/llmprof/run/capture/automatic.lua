@@ -5,6 +5,7 @@ local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
+local at = require("llmprof.tables.keys").at
 local lists = require "llmprof.tables.lists"
 local workload = require "llmprof.run.workload"
 local layout = require "llmprof.bundle.layout"
@@ -24,38 +25,35 @@ local with_nsys = live.new(under_nsys, under_ncu)
 -- What the collector records of nsys.trace; osrt is what nsys adds by default.
 local TRACED = { cuda = true, nvtx = true, osrt = true }
 
-local function set(value)
-  return value ~= nil and value ~= false and not (type(value) == "table" and #value == 0)
+local function is_set(value)
+  return value ~= nil and value ~= false and value ~= ""
+    and not (type(value) == "table" and #value == 0)
 end
 
 
-local function sampled(value) return value ~= nil and value ~= "none" end
+local function is(wanted) return function(value) return value == wanted end end
 
 
--- Keys that ask for what only nsys or ncu has: a function of the configuration each.
+local function samples(value) return value ~= nil and value ~= "none" end
+
+
+-- Keys that ask for what only nsys or ncu has: where their values are such.
 local only_theirs = {
-  { "tools.nsys", function(cfg) return set(cfg.tools.nsys) end },
-  { "nsys.trace", function(cfg)
-    return lists.any(cfg.nsys.trace or {}, function(what) return not TRACED[what] end)
+  { "tools.nsys", is_set },
+  { "nsys.trace", function(trace)
+    return lists.any(trace or {}, function(what) return not TRACED[what] end)
   end },
-  { "nsys.sample", function(cfg) return sampled(cfg.nsys.sample) end },
-  { "nsys.cpuctxsw", function(cfg) return sampled(cfg.nsys.cpuctxsw) end },
-  { "nsys.capture_range_end", function(cfg)
-    return (cfg.nsys.capture_range_end or ""):find "^repeat" ~= nil
-  end },
-  { "nsys.nvtx_domain_include", function(cfg) return set(cfg.nsys.nvtx_domain_include) end },
-  { "nsys.nvtx_domain_exclude", function(cfg) return set(cfg.nsys.nvtx_domain_exclude) end },
-  { "nsys.cuda_graph_trace", function(cfg) return cfg.nsys.cuda_graph_trace == "graph" end },
-  { "nsys.cuda_memory_usage", function(cfg) return set(cfg.nsys.cuda_memory_usage) end },
-  { "nsys.gpu_metrics", function(cfg) return cfg.nsys.gpu_metrics == "on" end },
-  { "nsys.kill", function(cfg) return set(cfg.nsys.kill) end },
-  { "nsys.extra_args", function(cfg) return set(cfg.nsys.extra_args) end },
-  { "ncu.replay_mode", function(cfg) return cfg.ncu.replay_mode ~= "kernel" end },
-  { "ncu.set", function(cfg) return cfg.ncu.set == "full" and not cfg.counters.set end },
-  { "ncu.extra_args", function(cfg) return set(cfg.ncu.extra_args) end },
-  { "server.session", function(cfg)
-    return cfg.server ~= nil and set(cfg.server.session) and cfg.server.session ~= ""
-  end },
+  { "nsys.sample", samples }, { "nsys.cpuctxsw", samples },
+  { "nsys.capture_range_end", function(what) return (what or ""):find "^repeat" ~= nil end },
+  { "nsys.nvtx_domain_include", is_set }, { "nsys.nvtx_domain_exclude", is_set },
+  { "nsys.cuda_graph_trace", is "graph" },
+  { "nsys.cuda_memory_usage", is_set },
+  { "nsys.gpu_metrics", is "on" },
+  { "nsys.kill", is_set }, { "nsys.extra_args", is_set },
+  { "ncu.replay_mode", function(mode) return mode ~= "kernel" end },
+  { "ncu.set", function(set, cfg) return set == "full" and not cfg.counters.set end },
+  { "ncu.extra_args", is_set },
+  { "server.session", is_set },
 }
 
 
@@ -76,7 +74,8 @@ function automatic.why_nsys(cfg)
   if not found then return why end
   if workload.has_ranks(cfg) then return "there are several ranks" end
   for _, entry in ipairs(only_theirs) do
-    if entry[2](cfg) then return ("the collector does not support %s"):format(entry[1]) end
+    local key, asks = table.unpack(entry)
+    if asks(at(cfg, key), cfg) then return "the collector does not support " .. key end
   end
   return lack_of_gpus()
 end
@@ -100,8 +99,7 @@ end
 
 -- ---- the collector, and nsys behind it ----
 
-local source = { name = "live", open = builtin.open, untimed = builtin.untimed,
-  machine = builtin.machine, inputs = builtin.inputs, preview = builtin.preview }
+local source = { name = "live", untimed = builtin.untimed, preview = builtin.preview }
 
 
 for _, name in ipairs { "counters", "operators", "recall", "room", "about", "cheap" } do

@@ -9,7 +9,6 @@
 local collector_counters = require "llmprof.run.capture.collector_counters"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local marked_operators = require "llmprof.run.marked_operators"
 local under_ncu = require "llmprof.run.capture.under_ncu"
@@ -200,21 +199,17 @@ end
 
 
 local function run(ctx, spec, folder)
-  local watch, chosen, stuck = supervise.watch_gpus(), nil, nil
+  local chosen, stuck
   local listener <close> = collector.steer(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen
   end, function(line) stuck = stuck or line == "stalled" end)
-  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
-    env = environment(ctx, folder), folder = layout.workload.folder, log = files.log,
-    command = files.command, on_line = watch.sample,
+  return live.run(ctx, { argv = spec.argv, spec = spec, env = environment(ctx, folder),
+    log = files.log, command = files.command,
     on_idle = function(guard)
-      watch.sample()
       listener:poll()
       if stuck then guard:stall(STUCK) end
     end })
-  live.keep_samples(ctx, watch.stop())
-  return result, lines
 end
 
 
@@ -261,7 +256,7 @@ local function keep_metrics(ctx)
 end
 
 
-local timeline = { vendor = collector.vendor, recall = under_spools.recall_spool }
+local timeline = { vendor = collector.vendor, recall = under_spools.recall }
 
 
 -- Puts the timeline into the run, and the spool; raises when there is none.
@@ -279,7 +274,6 @@ function timeline.capture(ctx)
   folder.socket, folder.refusals = sockets.path .. "/socket", refused.key
   ctx.run:write(files.plan, plan_text(ctx))
   local result, lines = run(ctx, spec, folder)
-  workload.keep_inputs(ctx, layout.workload.folder)
   local count, generated = collector.gather(folder.path, ctx.run:path(files.spool))
   for _, line in ipairs(generated) do ctx.note(line) end
   check_spools(ctx, count, refused:said(folder.path), result, lines)

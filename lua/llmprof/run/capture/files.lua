@@ -15,7 +15,6 @@ local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
 local merged = require "llmprof.ranks.merged"
 local marked_operators = require "llmprof.run.marked_operators"
-local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
 local live = require "llmprof.run.capture.live"
@@ -108,14 +107,7 @@ local function given(ctx)
 end
 
 
-function files.open(ctx)
-  ctx.state.tools = {}
-  given(ctx)
-end
-
-
 function files.machine() return nil end
-function files.recall() return { complaints = {} } end
 function files.untimed(ctx) return config.untimed(ctx.cfg) end
 
 
@@ -178,27 +170,15 @@ function files.left_out(ctx) return lists.first(given(ctx).left_out) end
 
 -- ---- the timeline ----
 
--- As the tables of an export, which every other command reads in a bundle; what the reader
--- noticed is said.
-local function convert(ctx, path)
-  local trace, lines = trace_file.open(path), given(ctx).left_out
-  for _, said in ipairs(errors.check(trace:diagnostics())) do
-    if said.severity ~= "info" then
-      lines[#lines + 1] = ("%s: %s"):format(path:match "[^/]*$", text.clean(said.text))
-    end
-  end
-  errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
-  trace:close()
-end
-
-
 function files.timeline(ctx)
   local used = given(ctx)
   local path = used.timeline
   if used.format == "nsys" then
     ctx.run:begin_taking(path, layout.timeline)
-  else
-    convert(ctx, path)
+  else -- as the tables of an export, which every other command reads in a bundle
+    live.convert(ctx, path, function(said)
+      table.insert(used.left_out, ("%s: %s"):format(path:match "[^/]*$", said))
+    end)
   end
   if used.format == "spool" then
     ctx.run:take(path, layout.collector.spool)
@@ -238,7 +218,7 @@ local function print_page(ctx, report)
       report:match "[^/]*$", report, why)
   end
   ctx.run:take(report, layout.ncu.report)
-  local printed, message = ncu_cost.print_raw(ctx)
+  local printed, message = under_ncu.print_raw(ctx)
   return printed or false, message
 end
 

@@ -1,19 +1,19 @@
 -- Where a run's data comes from. A source of captures is a table:
 --
 --   name            what results call it
---   open(ctx)       what is known without looking for a tool: ctx.state.tools, and
---                   ctx.state.folder where there are files of before
+--   open(ctx)       sets ctx.state.folder, where there are files of before (optional)
 --   find(ctx)       looks for the tools, raises without one that is needed (optional)
---   machine(ctx)    what was measured, for env.json; nil when it is not known
+--   machine(ctx)    what was measured, for env.json; nil when it is not known; without it, this
+--                   machine
 --   about(ctx)      { tool, counters_tool, environment, workload }, as far as known;
 --                   ctx.state.environment is there
---   inputs(ctx)     for inputs.yaml
+--   inputs(ctx)     for inputs.yaml; without it, what the workload says later
 --   note(ctx)       for people, about the tools
 --   untimed(ctx)    why no timeline is taken, and what would have one; nil when one is
 --   timeline(ctx), counters(ctx), operators(ctx)
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
---                   complaints }, as far as known
+--                   complaints }, as far as known (optional)
 --   room(ctx)       what measuring counters costs and how the workload may be shortened
 --                   for it: room of llmprof.analysis.counters.plan (optional)
 --   rank_files(ctx) the files of other ranks than the timeline's with it, where there
@@ -30,11 +30,9 @@
 local lazy = require "llmprof.io.lazy"
 local automatic = lazy "llmprof.run.capture.automatic"
 local errors = require "llmprof.process.errors"
-local identity = lazy "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local live = lazy "llmprof.run.capture.live"
 local workload = lazy "llmprof.run.workload"
-local yaml = require "llmprof.yaml"
 
 local capture = {}
 
@@ -47,16 +45,12 @@ local none = { name = "alone" }
 local WHY, HOW = "capture=none", "capture=auto runs the program under a profiler"
 
 
-function none.open(ctx) ctx.state.tools = {} end
-function none.machine(ctx) return identity.captured_here({}, ctx.recipe) end
 function none.about() return {} end
-function none.inputs() return { source = "workload", files = yaml.list {} } end
 function none.note() return "no profiler" end
 function none.untimed() return WHY, HOW end
 function none.timeline() return false, WHY end
 function none.counters() return false, WHY end
 function none.operators() return false, WHY end
-function none.recall() return { complaints = {} } end
 
 
 -- Run it; its numbers, or nil and why there are none.
@@ -93,9 +87,13 @@ end
 
 -- What takes such an engine, in place of a source; nil where none is asked for.
 local function for_engines(kind, cfg)
-  local way = kind == "nsys" and "session" or kind == "builtin" and "spools"
-  local timeline = way and require("llmprof.run.capture.under_" .. way)
-  return timeline and timeline.wanted(cfg) and attached(timeline, "server." .. way) or nil
+  local server = cfg.server or {}
+  if kind == "nsys" and (server.session or "") ~= "" then
+    return attached(require("llmprof.run.capture.under_nsys").of_session, "server.session")
+  elseif kind == "builtin" and (server.spools or "") ~= "" then
+    return attached(require "llmprof.run.capture.under_spools", "server.spools")
+  end
+  return nil
 end
 
 

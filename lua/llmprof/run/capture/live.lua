@@ -5,16 +5,17 @@
 -- How one tool captures is a table: vendor (of llmprof.nvidia.vendors), capture(ctx),
 -- preview(ctx), recall(ctx) where it captures timelines, and ready(ctx, found) where
 -- finding the program is not enough.
+local clock = require "llmprof.io.clock"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
+local supervise = require "llmprof.run.supervise"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
+local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
-local yaml = require "llmprof.yaml"
 
 local live = {}
 
@@ -94,8 +95,6 @@ function live.new(timeline, counters)
     return counters.capture(ctx)
   end
 
-  function source.open(ctx) ctx.state.tools = {} end
-
   -- Counters alone make do where a tool that nobody asked for by name is missing.
   local function can_do_without(ctx)
     return ctx.cfg.capture ~= timeline.vendor.name and not ctx.cfg.tools[timeline.vendor.name]
@@ -120,15 +119,11 @@ function live.new(timeline, counters)
     end
   end
 
-  function source.machine(ctx) return identity.captured_here(ctx.state.tools, ctx.recipe) end
-
   function source.about(ctx)
     local machine = ctx.state.environment.captured_on
     return { tool = shown(timeline.vendor, machine[timeline.vendor.name]),
       counters_tool = shown(counters.vendor, machine[counters.vendor.name]) }
   end
-
-  function source.inputs() return { source = "workload", files = yaml.list {} } end
 
   -- One of the two tools, or what is left out without it.
   local function tool_note(ctx, vendor, without)
@@ -158,29 +153,40 @@ end
 -- What goes around the capture of a timeline, whatever takes it: runs of the workload
 -- without any profiler, and what the GPUs did meanwhile.
 
--- What the GPUs did meanwhile; nothing without NVML.
-function live.keep_samples(ctx, samples)
-  if #samples == 0 then
-    fs.remove(ctx.run:path(layout.gpu_samples)) -- of an earlier attempt
-    return
+-- Run what is captured, with the GPUs watched: workload.run, whose folder is not given.
+function live.run(ctx, given)
+  local watch, on_line, on_idle = supervise.watch_gpus(), given.on_line, given.on_idle
+  given.folder = layout.workload.folder
+  function given.on_line(line)
+    watch.sample()
+    if on_line then on_line(line) end
   end
-  ctx.run:write_document(layout.gpu_samples, "gpu_samples", samples)
-  ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
+  function given.on_idle(guard)
+    watch.sample()
+    if on_idle then on_idle(guard) end
+  end
+  local result, lines = workload.run(ctx, given)
+  local samples = watch.stop()
+  if #samples > 0 then -- none without NVML
+    ctx.run:write_document(layout.gpu_samples, "gpu_samples", samples)
+    ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
+  else
+    fs.remove(ctx.run:path(layout.gpu_samples)) -- of an earlier attempt
+  end
+  workload.keep_inputs(ctx, layout.workload.folder)
+  return result, lines
 end
 
 
--- Is there one before the timeline, and one after it?
+-- Is there a run without any profiler before the timeline, and one after it?
 function live.runs_before(ctx) return ctx.cfg.overhead ~= "off" end
 function live.runs_after(ctx) return ctx.cfg.overhead == "measure" end
 
 
--- One run without any profiler, if it is wanted; its metrics are read with the
--- timeline.
+-- That run, if it is wanted; its metrics are read with the timeline.
 local function measure_plain(ctx, spec, folder, wanted)
-  if not wanted then
-    fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
-    return
-  end
+  fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
+  if not wanted then return end
   ctx.progress("plain run, " .. folder)
   local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = layout.log_in(folder) })
@@ -201,6 +207,34 @@ end
 
 function live.after(ctx, spec)
   measure_plain(ctx, spec, layout.workload.after, live.runs_after(ctx))
+end
+
+
+-- The commands of a timeline with those of these runs around them.
+function live.with_plain(ctx, argv, list)
+  if live.runs_before(ctx) then table.insert(list, 1, argv) end
+  if live.runs_after(ctx) then table.insert(list, argv) end
+  return list
+end
+
+
+-- Write a recording as the timeline; say(text) is told what the reader noticed.
+function live.convert(ctx, path, say)
+  local trace <close> = trace_file.open(path)
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
+    if said.severity ~= "info" then say(text.clean(said.text)) end
+  end
+  errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
+end
+
+
+-- What the files of a timeline that is there say of how it was captured. command: the file that
+-- holds that.
+function live.recall(ctx, command, complaints)
+  local written = errors.check(fs.stat(ctx.run:path(layout.timeline)))
+  local said = fs.read(ctx.run:path(command))
+  return { date = clock.timestamp(written.mtime_ns),
+    command = said and said:gsub("\n$", "") or nil, complaints = complaints or {} }
 end
 
 

@@ -54,10 +54,7 @@ local function about(folder)
 end
 
 
-function recorded.open(ctx)
-  ctx.state.tools = {}
-  ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe)
-end
+function recorded.open(ctx) ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe) end
 
 
 function recorded.about(ctx) return about(ctx.state.folder) end

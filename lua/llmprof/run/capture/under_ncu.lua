@@ -10,7 +10,8 @@ local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.nvidia.metrics"
 local ncu = require "llmprof.nvidia.ncu.command"
-local ncu_cost = require "llmprof.run.capture.ncu_cost"
+local private = require "llmprof.bundle.private"
+local process = require "llmprof.process.child"
 local range_name = require "llmprof.trace.nvtx_names"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -18,7 +19,71 @@ local live = require "llmprof.run.capture.live"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
+local under_ncu = { vendor = ncu }
+
 local files = layout.ncu
+
+
+-- ---- the cost of a run ----
+
+-- Of a launch that is not measured, eager or in a graph, inside the filters: 0.07 to
+-- 0.16 ms.
+local LAUNCH_S = 0.15e-3
+
+-- Of a pass beside the kernel itself: 0.022 s for a toy, 0.038 s for models with 8 and
+-- with 17 GB on the GPU, and in between what saving and restoring memory takes.
+local PASS_S, PASS_S_PER_BYTE, MOST_BYTES = 0.023, 5e-12, 3e9
+
+-- What a program starts later under ncu.
+local START_S = 3
+
+-- Seconds of a pass. memory: bytes that the workload has on the GPU, a model's where that is nil.
+function under_ncu.pass_s(memory)
+  return PASS_S + PASS_S_PER_BYTE * math.min(memory or MOST_BYTES, MOST_BYTES)
+end
+
+
+-- The chip as the timeline names it; nil lets ncu look at the GPU that is there.
+local function chip(ctx)
+  local device = ctx.state.trace and ctx.state.trace:devices()[1]
+  return device and device.chip
+end
+
+
+-- Bytes that the workload had on the GPU that it used most, as sampled; nil when nobody
+-- looked.
+local function memory_of(ctx)
+  local least, most = {}, 0
+  for _, sample in ipairs(ctx.state.samples or {}) do
+    local used, index = sample.memory_used_bytes, sample.index
+    if used then
+      least[index] = math.min(least[index] or used, used)
+      most = math.max(most, used - least[index])
+    end
+  end
+  return most > 0 and most or nil
+end
+
+
+-- Seconds until the workload comes to what is measured, without ncu.
+local function start_of(ctx)
+  local times = (ctx.run:recorded "timeline" or {}).times
+  if times and times.window_s then return times.window_s end
+  local first = ctx.state.found.instances[1]
+  return first and math.max(first.start, 0) / 1e9 or 0
+end
+
+
+-- What a run costs beside its passes, and how the recipe's workload can be shortened.
+function under_ncu.room(ctx)
+  local cfg = ctx.cfg
+  local kernels = errors.check(ctx.state.trace:frame "kernels")
+  local tokens = counter_plan.tokens(cfg)
+  return { pass_s = under_ncu.pass_s(memory_of(ctx)), launch_s = LAUNCH_S, launches = #kernels,
+    start_s = START_S + start_of(ctx), tokens = tokens,
+    ways = counter_plan.ways(ctx.recipe.options, cfg,
+      not cfg.ncu.max_new_tokens and tokens or nil) }
+end
 
 
 -- How far the time may go over the budget before ncu is ended.
@@ -63,7 +128,7 @@ end
 -- Base names of the chip's metrics as a set; nil when ncu did not tell.
 local function available_metrics(ctx)
   local names = ncu.read_query(tools.capture(ncu.query_argv(live.tool(ctx, ncu).path,
-    ncu_cost.chip(ctx))) or "")
+    chip(ctx))) or "")
   if next(names) then return names end
   ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
   return nil
@@ -269,10 +334,54 @@ local function spec_of(ctx, run)
 end
 
 
+-- ---- pages of results ----
+
+-- The pages of ncu's report, printed into the run.
+
+-- Printing a page of a report that takes longer hangs, in seconds.
+local PATIENCE = 600
+
+
+-- One page into a file of the run; argv prints it. ncu writes numbers as the locale has them.
+local function print_page(ctx, name, argv)
+  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE,
+    env = { LC_ALL = "C" } }, ctx.tick)
+  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
+  if not result or not result.ok then
+    fs.remove(ctx.run:path(name))
+    return nil, message or workload.complaint(result)
+  end
+  return true
+end
+
+
+-- The page of numbers alone.
+function under_ncu.print_raw(ctx)
+  ctx.outputs[#ctx.outputs + 1] = files.report
+  return print_page(ctx, layout.counters, ncu.import_argv(live.tool(ctx, ncu).path,
+    ctx.run:path(files.report), "raw"))
+end
+
+
+-- The raw page is needed; the others are left out with a note.
+local function print_all(ctx)
+  local path, report = live.tool(ctx, ncu).path, ctx.run:path(files.report)
+  local printed, why = under_ncu.print_raw(ctx)
+  if not printed then return false, "ncu could not print its report: " .. why end
+  for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
+    { files.sections, ncu.sections_argv(path, report) } } do
+    printed, why = print_page(ctx, page[1], page[2])
+    if printed then
+      ctx.outputs[#ctx.outputs + 1] = page[1]
+    else
+      ctx.note(("%s is left out: %s"):format(page[1], why))
+    end
+  end
+  return true
+end
+
+
 -- ---- as a table ----
-
-local under_ncu = { vendor = ncu, room = ncu_cost.room }
-
 
 -- Puts the pages of the report into the run: true, or false and why not.
 function under_ncu.capture(ctx)
@@ -285,10 +394,12 @@ function under_ncu.capture(ctx)
   if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_until_matched(ctx, spec_of(ctx, ctx.run))
   if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
-  ncu_cost.guard_report(ctx)
-  local measured = ctx.run:has(files.report) and said.profiled > 0
+  local is_there = ctx.run:has(files.report)
+  -- nobody else may read it: ncu keeps in it how the workload was called
+  if is_there then errors.check(fs.chmod(ctx.run:path(files.report), private.FILE_MODE)) end
+  local measured = is_there and said.profiled > 0
   if said.why == "interrupted" then
-    if measured then ncu_cost.print_raw(ctx) end
+    if measured then under_ncu.print_raw(ctx) end
     errors.raise("interrupted", "interrupted")
   elseif not measured then
     return false, failure_text(ctx, said, result)
@@ -297,7 +408,7 @@ function under_ncu.capture(ctx)
   if said.failure or said.why ~= "satisfied" and (said.last_error or not result.ok) then
     ctx.note(failure_text(ctx, said, result))
   end
-  return ncu_cost.print_all(ctx)
+  return print_all(ctx)
 end
 
 
@@ -311,7 +422,7 @@ local function unknown_yet(ctx, awaits_timeline)
   for _, metric in ipairs(not ctx.cfg.counters.set and ctx.cfg.ncu.metrics or {}) do
     if metric == "roofline" then
       notes[#notes + 1] = ("and among --metrics those of the tensor cores of %s"):format(
-        ncu_cost.chip(ctx) or "the GPU that is there")
+        chip(ctx) or "the GPU that is there")
     end
   end
   return notes

@@ -1,19 +1,27 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
-local clock = require "llmprof.io.clock"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local supervise = require "llmprof.run.supervise"
+local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
+local process = require "llmprof.process.child"
 local scrub = require "llmprof.scrub"
 local sys = require "llmprof.sys"
 local live = require "llmprof.run.capture.live"
+local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
 local under_nsys = { vendor = nsys }
+
+local files = layout.nsys
+
+-- After a signal nsys still writes its report, in seconds.
+local GRACE = 30
+
+local OUTPUT = "the whole output is in " .. files.log
 
 
 -- ---- reports ----
@@ -25,19 +33,33 @@ local under_nsys = { vendor = nsys }
 local PRIVATE_FOLDER = tonumber("700", 8)
 
 
--- Nsys named a file that is no report, or is not there.
-function under_nsys.no_good(ctx, path, lines)
+-- Raise why there is no report, with the tool's last words. lacking, hint: what is said where nsys
+-- does not complain.
+local function no_report(said, result, lines, lacking, hint)
+  local complaint, ended = said.complaints[1], workload.complaint(result)
+  errors.raise("failed", complaint and complaint.message
+    or lacking .. (ended and "; the workload: " .. ended or ""),
+    { detail = workload.tail(lines), hint = complaint and complaint.hint or hint })
+end
+
+
+-- The reports that nsys named, an empty list where it named none, and what else it did. Raises
+-- where that is all.
+local function reports_in(ctx, said, lines)
+  local reports, others = nsys.reports(said)
+  local path = #reports == 0 and others[1]
+  if not path then return reports, others end
   nsys.check_importer(live.tool(ctx, nsys))
   local name = path:match "[^/]+$"
-  errors.raise("failed", path:find "%.qdstrm$"
+  return errors.raise("failed", path:find "%.qdstrm$"
     and ("nsys captured, but could not import what it captured (%s)"):format(name)
     or ("nsys's report %s is empty or not there"):format(name),
-    { detail = workload.tail(lines), hint = "the whole output is in " .. layout.nsys.log })
+    { detail = workload.tail(lines), hint = OUTPUT })
 end
 
 
 -- Reports go where they were asked to; on a name clash nsys puts them in /tmp.
-function under_nsys.settle(ctx, reports)
+local function settle(ctx, reports)
   local names = {}
   for i, path in ipairs(reports) do
     local name = layout.report(i, #reports, path:match "%.[^.]+$")
@@ -52,16 +74,11 @@ function under_nsys.settle(ctx, reports)
 end
 
 
-function under_nsys.export_argv(ctx, report, target, plain)
-  return nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(report), target, plain)
-end
-
-
 -- The export holds the whole environment of the workload; the bundle keeps a copy
 -- without it, and the export is gone whatever happens.
 local function export(ctx, report, target)
   ctx.progress(("exporting %s"):format(report))
-  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
+  local folder <close> = private.folder(ctx.run:absolute(files.folder))
   local raw = folder.path .. "/run.sqlite"
   nsys.export(live.tool(ctx, nsys).path, ctx.run:path(report), raw, { name = report,
     timeout = ctx.cfg.nsys.export_timeout_s, on_command = ctx.command, on_idle = ctx.tick })
@@ -71,11 +88,11 @@ end
 
 
 -- Several reports of one run, one per capture range, become one timeline.
-function under_nsys.export_all(ctx, reports)
+local function export_all(ctx, reports)
   local timeline = ctx.run:path(layout.timeline)
   if not ctx.cfg.nsys.scrub then ctx.run:keep_private(layout.timeline) end
   if #reports == 1 then return export(ctx, reports[1], timeline) end
-  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
+  local folder <close> = private.folder(ctx.run:absolute(files.folder))
   local parts = {}
   for i, report in ipairs(reports) do
     parts[i] = ("%s/part.%d.sqlite"):format(folder.path, i)
@@ -89,7 +106,7 @@ end
 
 -- The reports hold the environment, too, and nothing scrubs them: nobody else may read
 -- them, and the manifest says so; or they go.
-function under_nsys.guard(ctx, reports)
+local function guard(ctx, reports)
   for _, name in ipairs(reports) do
     if ctx.cfg.nsys.keep_report then
       ctx.run:keep_private(name)
@@ -100,58 +117,51 @@ function under_nsys.guard(ctx, reports)
 end
 
 
--- Calls what(...) while nobody else may look into nsys's folder, since nsys makes its
--- report for all to read. After an error it stays so.
-function under_nsys.guarded(ctx, what, ...)
-  local folder = ctx.run:path(layout.nsys.folder)
+-- Puts the timeline into the run; raises when there is none. way: run(ctx, spec) gives what nsys
+-- said, how the workload ended and its last lines; find(ctx, said, result, lines) the reports, and
+-- whether they are settled and exported; judge(ctx, said, result, lines) says how the workload
+-- ended, where that was not well. Until the reports are settled nobody else may look into nsys's
+-- folder, since nsys makes its report for all to read; after an error it stays so.
+local function capture(ctx, way)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
+  live.before(ctx, spec)
+  local folder = ctx.run:path(files.folder)
   local mode = errors.check(fs.stat(folder)).mode
   errors.check(fs.chmod(folder, PRIVATE_FOLDER))
-  local made = table.pack(what(...))
+  local said, result, lines = way.run(ctx, spec)
+  local reports, is_done = way.find(ctx, said, result, lines)
+  if not is_done then
+    reports = settle(ctx, reports)
+    export_all(ctx, reports)
+  end
+  guard(ctx, reports)
   errors.check(fs.chmod(folder, mode))
-  return table.unpack(made, 1, made.n)
+  way.judge(ctx, said, result, lines)
+  live.after(ctx, spec)
+  return true
+end
+
+
+-- Run what nsys records. given: argv, spec and more for workload.run; begins(line): does the window
+-- begin there? Returns what nsys said, with `begun` where it did, how the workload ended and its
+-- last lines.
+local function run(ctx, given, begins)
+  local began, read, said = sys.monotonic(), nsys.reader()
+  given.log, given.grace, given.passing = files.log, GRACE, nsys.progress
+  function given.on_line(line)
+    read(line)
+    if begins(line) then
+      said.begun = true
+      ctx.time("window_s", (sys.monotonic() - began) / 1e9)
+    end
+    local progress = nsys.progress(line)
+    if progress then ctx.progress(progress) end
+  end
+  return said, live.run(ctx, given)
 end
 
 
 -- ---- the program under nsys ----
-
-local files = layout.nsys
-
--- After a signal nsys still writes its report, in seconds.
-local GRACE = 30
-
--- ---- the run ----
-
--- Raise why there is no report, with the tool's last words. lacking, hint: what is said where nsys
--- does not complain.
-function under_nsys.no_report(said, result, lines, lacking, hint)
-  local complaint, ended = said.complaints[1], workload.complaint(result)
-  errors.raise("failed", complaint and complaint.message
-    or lacking .. (ended and "; the workload: " .. ended or ""),
-    { detail = workload.tail(lines), hint = complaint and complaint.hint or hint })
-end
-
-
-local function no_report(said, result, lines)
-  under_nsys.no_report(said, result, lines, "nsys made no report",
-    "the whole output is in " .. files.log)
-end
-
-
-local function check_reports(ctx, said, result, lines)
-  local reports, others = nsys.reports(said)
-  if #reports > 0 then
-    for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
-    return reports
-  elseif #others > 0 then
-    under_nsys.no_good(ctx, others[1], lines)
-  elseif result.ok and ctx.cfg.nsys.capture_range ~= "none" and not said.range_started then
-    errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
-      ctx.cfg.nsys.nvtx_capture or ctx.cfg.nsys.capture_range),
-      { detail = workload.tail(lines), hint = "does the workload reach it?" })
-  end
-  return no_report(said, result, lines)
-end
-
 
 -- Of several ranks each has an nsys of its own.
 local function profile_argv(ctx, spec)
@@ -165,47 +175,12 @@ local function profile_argv(ctx, spec)
 end
 
 
--- Run what nsys records. given: argv, spec and more for workload.run; begins(line): does the window
--- begin there? Returns what nsys said, with `begun` where it did, how the workload ended and its
--- last lines.
-function under_nsys.run(ctx, given, begins)
-  local watch, began = supervise.watch_gpus(), sys.monotonic()
-  local read, said = nsys.reader()
-  given.folder, given.log, given.grace = layout.workload.folder, files.log, GRACE
-  given.passing, given.on_idle = nsys.progress, watch.sample
-  function given.on_line(line)
-    read(line)
-    watch.sample()
-    if begins(line) then
-      said.begun = true
-      ctx.time("window_s", (sys.monotonic() - began) / 1e9)
-    end
-    local progress = nsys.progress(line)
-    if progress then ctx.progress(progress) end
-  end
-  local result, lines = workload.run(ctx, given)
-  live.keep_samples(ctx, watch.stop())
-  return said, result, lines
-end
-
-
--- How the workload ended is no failure where the capture range was to end it.
-local function judge_end(ctx, said, result, lines)
-  if nsys.ends_workload(ctx.cfg.nsys) and said.range_ended and nsys.was_terminated(result) then
-    ctx.note("nsys ended the workload with the capture range "
-      .. "(nsys.capture_range_end=stop lets it finish)")
-  else
-    workload.note_end(ctx, result, lines, files.log, "the workload under nsys")
-  end
-end
-
-
--- ---- what it left ----
+local NO_REPORT = "nsys made no report"
 
 -- Every rank's report as a file of its own; the first one's is the timeline.
 local function export_ranks(ctx, said, result, lines)
   local reports, missing = workload.rank_reports(ctx.run, ctx.cfg.launch.ranks)
-  if #reports == 0 then no_report(said, result, lines) end
+  if #reports == 0 then no_report(said, result, lines, NO_REPORT, OUTPUT) end
   local names = {}
   for i, report in ipairs(reports) do
     local target = layout.rank_export(report.rank)
@@ -218,41 +193,50 @@ local function export_ranks(ctx, said, result, lines)
   if #missing > 0 then
     ctx.note("no capture of rank " .. table.concat(lists.map(missing, "rank"), ", "))
   end
-  return names
+  return names, true
 end
 
 
--- ---- as a table ----
+local of_program = {}
+
+
+function of_program.run(ctx, spec)
+  return run(ctx, { argv = profile_argv(ctx, spec), spec = spec, command = files.command },
+    nsys.begins_range)
+end
+
+
+function of_program.find(ctx, said, result, lines)
+  if workload.has_ranks(ctx.cfg) then return export_ranks(ctx, said, result, lines) end
+  local reports, others = reports_in(ctx, said, lines)
+  for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
+  if #reports == 0 and result.ok and ctx.cfg.nsys.capture_range ~= "none"
+    and not said.range_started then
+    errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
+      ctx.cfg.nsys.nvtx_capture or ctx.cfg.nsys.capture_range),
+      { detail = workload.tail(lines), hint = "does the workload reach it?" })
+  elseif #reports == 0 then
+    no_report(said, result, lines, NO_REPORT, OUTPUT)
+  end
+  return reports
+end
+
+
+-- How the workload ended is no failure where the capture range was to end it.
+function of_program.judge(ctx, said, result, lines)
+  if nsys.ends_workload(ctx.cfg.nsys) and said.range_ended and nsys.was_terminated(result) then
+    ctx.note("nsys ended the workload with the capture range "
+      .. "(nsys.capture_range_end=stop lets it finish)")
+  else
+    workload.note_end(ctx, result, lines, files.log, "the workload under nsys")
+  end
+end
+
 
 function under_nsys.ready(_, found) nsys.check_importer(found) end
 
 
--- Runs nsys; returns what it said, the workload's end and the lines.
-local function capture_reports(ctx, spec)
-  local said, result, lines = under_nsys.run(ctx, { argv = profile_argv(ctx, spec), spec = spec,
-    command = files.command }, nsys.begins_range)
-  workload.keep_inputs(ctx, layout.workload.folder)
-  local reports
-  if spec.ranks then
-    reports = export_ranks(ctx, said, result, lines)
-  else
-    reports = under_nsys.settle(ctx, check_reports(ctx, said, result, lines))
-    under_nsys.export_all(ctx, reports)
-  end
-  under_nsys.guard(ctx, reports)
-  return said, result, lines
-end
-
-
--- Puts the timeline into the run; raises when there is none.
-function under_nsys.capture(ctx)
-  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  live.before(ctx, spec)
-  local said, result, lines = under_nsys.guarded(ctx, capture_reports, ctx, spec)
-  judge_end(ctx, said, result, lines)
-  live.after(ctx, spec)
-  return true
-end
+function under_nsys.capture(ctx) return capture(ctx, of_program) end
 
 
 -- The exports of ranks that were captured by themselves, in order.
@@ -266,15 +250,10 @@ function under_nsys.rank_files(ctx)
 end
 
 
--- What the files of a timeline that is there say of how it was captured.
 function under_nsys.recall(ctx)
   local read, said = nsys.reader()
   for line in ctx.run:lines(files.log) do read(line) end
-  local command = fs.read(ctx.run:path(files.command))
-  local written = errors.check(fs.stat(ctx.run:path(layout.timeline)))
-  return { date = clock.timestamp(written.mtime_ns),
-    command = command and command:gsub("\n$", "") or nil,
-    complaints = said.complaints }
+  return live.recall(ctx, files.command, said.complaints)
 end
 
 
@@ -285,11 +264,117 @@ function under_nsys.preview(ctx)
   if spec.ranks then
     report, target = layout.rank_report(workload.RANK), layout.rank_export(workload.RANK)
   end
-  local list = { profile_argv(ctx, spec),
-    under_nsys.export_argv(ctx, report, ctx.run:path(target)) }
-  if live.runs_before(ctx) then table.insert(list, 1, spec.argv) end
-  if live.runs_after(ctx) then table.insert(list, spec.argv) end
-  return list
+  return live.with_plain(ctx, spec.argv, { profile_argv(ctx, spec),
+    nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target)) })
+end
+
+
+-- ---- a session of somebody else ----
+
+-- An engine that somebody else started under `nsys launch --session-new=NAME`: the
+-- workload sends its load and tells the session's collection to begin and to end where
+-- its window does; what nsys then writes goes on as ever.
+local session = { vendor = nsys, recall = under_nsys.recall }
+
+under_nsys.of_session = session
+
+-- An nsys whose engine has died writes its report by itself; for so long it is waited
+-- for, in seconds, and looked for so often.
+local PATIENCE, BETWEEN_LOOKS = 60, 0.5
+
+
+-- The session of that name or number, nil where there is none; and all that there are.
+local function find_session(ctx)
+  local argv = { live.tool(ctx, nsys).path, "sessions", "list" }
+  local said, message = tools.capture(argv, nil, ctx.tick)
+  if not said then errors.raise("tool", message) end
+  local list, name = nsys.read_sessions(said), ctx.cfg.server.session
+  return lists.find(list, "name", name) or lists.find(list, "id", name), list
+end
+
+
+-- Raise unless the session is there and collects nothing: nsys starts one that is not
+-- there without a word.
+function session.ready(ctx, found)
+  nsys.check_importer(found)
+  local name = ctx.cfg.server.session
+  local there, others = find_session(ctx)
+  if not there then
+    local names = lists.map(others, "name")
+    errors.raise("failed", ("nsys has no session %s%s"):format(name, #names > 0
+      and ", but " .. table.concat(names, ", ") or ""),
+      { hint = "start the engine with it, as this user on this machine: "
+        .. process.shown(nsys.launch_argv(ctx.cfg.nsys, name)) .. " ENGINE..." })
+  elseif there.state ~= nsys.IDLE then
+    errors.raise("failed", ("the nsys session %s is busy already (%s)"):format(name, there.state),
+      { hint = ("end what it collects, then try again: nsys stop --session=%s"):format(name) })
+  end
+end
+
+
+local function window(ctx)
+  local path, name = live.tool(ctx, nsys).path, ctx.cfg.server.session
+  return nsys.start_argv(ctx.cfg.nsys, path, name, ctx.run:absolute(files.stem)),
+    nsys.stop_argv(path, name)
+end
+
+
+local of_session = {}
+
+
+function of_session.run(ctx, spec)
+  local open, close = window(ctx)
+  local said, result, lines = run(ctx, { argv = spec.argv, spec = spec,
+    env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),
+      [workload.WINDOW_CLOSE] = json.encode(json.list(close)) } }, nsys.begins_window)
+  ctx.run:write(files.command, ("%s && %s && %s\n"):format(process.shown(open),
+    process.shown(spec.argv), process.shown(close)))
+  return said, result, lines
+end
+
+
+-- The report that a session whose engine has died writes by itself, or nil.
+local function report_of_the_dead(ctx)
+  local until_ns = sys.monotonic() + PATIENCE * 1e9
+  local path = ctx.run:absolute(layout.report(1, 1, ".nsys-rep"))
+  while find_session(ctx) and sys.monotonic() < until_ns do
+    ctx.progress "waiting for the report of the session"
+    tools.pause(BETWEEN_LOOKS, ctx.tick)
+  end
+  local info = fs.stat(path)
+  return info and info.size > 0 and path or nil
+end
+
+
+function of_session.find(ctx, said, result, lines)
+  local reports = reports_in(ctx, said, lines)
+  if #reports > 0 then return reports end
+  local kept = not result.ok and said.begun and report_of_the_dead(ctx)
+  if not kept then
+    no_report(said, result, lines, "no report of the session",
+      "nsys writes it where the engine runs, as its user; " .. OUTPUT)
+  end
+  ctx.note("the session ended within the window; its report has what it saw until then")
+  return { kept }
+end
+
+
+function of_session.judge(ctx, said, result, lines)
+  local ended, complaint = workload.complaint(result), said.complaints[1]
+  if not ended then return end
+  ctx.fail_later("failed", complaint and complaint.message or "the workload: " .. ended,
+    { detail = workload.tail(lines), hint = complaint and complaint.hint or OUTPUT })
+end
+
+
+function session.capture(ctx) return capture(ctx, of_session) end
+
+
+function session.preview(ctx)
+  local open, close = window(ctx)
+  return { open, workload.describe(ctx.recipe, ctx.cfg).argv, close,
+    nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(layout.report(1, 1, ".nsys-rep")),
+      ctx.run:path(layout.timeline)) }
 end
 
 

@@ -1,19 +1,15 @@
 -- An engine that somebody else started with our collector inside: its window is a unit
 -- (unit.by = profiler) of the spools that it leaves in a folder, from which they are
 -- copied once the window has ended; the engine goes on.
-local clock = require "llmprof.io.clock"
 local live = require "llmprof.run.capture.live"
 local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local spool = require "llmprof.spool"
 local collector = require "llmprof.collector"
 local sys = require "llmprof.sys"
-local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
-local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
 
 local files = layout.collector
@@ -29,41 +25,23 @@ local under_spools = { vendor = collector.vendor }
 
 -- Writes the timeline of the run's spool, and what the collector noticed as notes.
 function under_spools.keep_timeline(ctx)
-  local file = layout.collector.spool
-  local trace = trace_file.open(ctx.run:path(file))
-  for _, said in ipairs(errors.check(trace:diagnostics())) do
-    if said.severity ~= "info" then ctx.note("collector: " .. text.clean(said.text)) end
-  end
-  errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
-  trace:close()
-  ctx.outputs[#ctx.outputs + 1] = file
+  live.convert(ctx, ctx.run:path(files.spool), function(said) ctx.note("collector: " .. said) end)
+  ctx.outputs[#ctx.outputs + 1] = files.spool
 end
 
 
 -- What an earlier attempt of the run left, for a run that goes on with it.
-function under_spools.recall_spool(ctx)
-  local command = fs.read(ctx.run:path(layout.collector.command))
-  local written = errors.check(fs.stat(ctx.run:path(layout.timeline)))
-  return { date = clock.timestamp(written.mtime_ns),
-    command = command and command:gsub("\n$", "") or nil, complaints = {} }
-end
+function under_spools.recall(ctx) return live.recall(ctx, layout.collector.command) end
 
 
 -- ---- spools ----
-
--- The folder that the configuration names, or nil.
-function under_spools.wanted(cfg)
-  local folder = cfg.server and cfg.server.spools
-  return folder and folder ~= "" and folder or nil
-end
-
 
 -- How many windows the spools of the folder have, and how many have not ended.
 local function windows_in(ctx)
   errors.check(fs.mkdirs(ctx.run:path(files.folder)))
   local scratch <close> = collector.scratch(ctx.run:absolute(files.folder))
   local so_far = scratch.path .. "/so_far"
-  local folder = under_spools.wanted(ctx.cfg)
+  local folder = ctx.cfg.server.spools
   local count = #collector.list(folder)
   if collector.gather(folder, so_far) == 0 then return 0, 0, count end
   local opened = errors.check(spool.open(so_far))
@@ -75,7 +53,7 @@ end
 -- Raise unless an engine has begun spools there, and no window of before is in them, which
 -- would be taken for this one's.
 function under_spools.ready(ctx)
-  local folder = under_spools.wanted(ctx.cfg)
+  local folder = ctx.cfg.server.spools
   local windows, _, count = 0, 0, 0
   if folders.is_folder(folder) then windows, _, count = windows_in(ctx) end
   if count == 0 then
@@ -89,16 +67,6 @@ end
 
 
 -- ---- the run ----
-
-local function run(ctx, spec)
-  local watch = supervise.watch_gpus()
-  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
-    folder = layout.workload.folder, log = files.log, command = files.command,
-    on_line = watch.sample, on_idle = watch.sample })
-  live.keep_samples(ctx, watch.stop())
-  return result, lines
-end
-
 
 -- Until the window has ended in the spools. One that never does is taken as it is.
 local function await_window(ctx, result, lines)
@@ -125,10 +93,10 @@ end
 function under_spools.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
   live.before(ctx, spec)
-  local result, lines = run(ctx, spec)
-  workload.keep_inputs(ctx, layout.workload.folder)
+  local result, lines = live.run(ctx, { argv = spec.argv, spec = spec, log = files.log,
+    command = files.command })
   await_window(ctx, result, lines)
-  local folder = under_spools.wanted(ctx.cfg)
+  local folder = ctx.cfg.server.spools
   local _, generated = collector.gather(folder, ctx.run:path(files.spool))
   for _, line in ipairs(generated) do ctx.note(line) end
   for _, line in ipairs(collector.lost(folder)) do ctx.note(line) end
@@ -137,9 +105,6 @@ function under_spools.capture(ctx)
   live.after(ctx, spec)
   return true
 end
-
-
-under_spools.recall = under_spools.recall_spool
 
 
 function under_spools.preview(ctx) return { workload.describe(ctx.recipe, ctx.cfg).argv } end

@@ -44,17 +44,6 @@ end
 
 -- ---- ranges that are named in settings ----
 
--- Texts of ranges that the recipe says the program has: its stages and their steps.
-local function range_names(stages)
-  local names = {}
-  for _, stage in ipairs(stages) do
-    names[#names + 1] = stage.name
-    names[#names + 1] = stage.step
-  end
-  return names
-end
-
-
 -- A range that a tool is to look for and no stage is: why that may be a mistake, or nil.
 -- form(name): how the setting would write the range of that name.
 local function doubt_range(range, names, form)
@@ -90,17 +79,13 @@ local function doubt_capture(range, names)
 end
 
 
--- Is the domain of a stage among those of a list of nsys's, or one of none?
-local function has_domain(list, name)
-  return lists.has(list, range_name.split(name) or "default")
-end
-
-
 -- What the settings say of ranges and domains that does not go with the recipe's stages: a
 -- list of { text, fix }. The program may have ranges that the recipe does not name, so none of
 -- it is an error.
 function step.doubts(stages, cfg)
-  local names, list = range_names(stages), {}
+  local list = {}
+  -- texts of ranges that the recipe says the program has
+  local names = lists.flat(stages, function(stage) return { stage.name, stage.step } end)
   local function add(text, fix) list[#list + 1] = { text = text, fix = fix } end
   local known = #names > 0 and "ranges of the recipe: " .. table.concat(names, ", ")
   for _, range in ipairs(known and cfg.counters.by ~= "off" and cfg.ncu.nvtx_include or {}) do
@@ -113,10 +98,11 @@ function step.doubts(stages, cfg)
   local included, excluded = cfg.nsys.nvtx_domain_include, cfg.nsys.nvtx_domain_exclude
   for _, stage in ipairs(stages) do
     local top = not stage.parent -- its parts are said by the whole
-    if top and included and #included > 0 and not has_domain(included, stage.name) then
+    local domain = range_name.split(stage.name) or "default"
+    if top and included and #included > 0 and not lists.has(included, domain) then
       add(("nsys.nvtx_domain_include leaves out the domain of the stage '%s'"):format(stage.name),
         "the domain without a name is called default")
-    elseif top and has_domain(excluded or {}, stage.name) then
+    elseif top and lists.has(excluded or {}, domain) then
       add(("nsys.nvtx_domain_exclude leaves out the domain of the stage '%s'"):format(stage.name),
         "take it out of the list")
     end

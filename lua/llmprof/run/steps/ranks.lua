@@ -32,7 +32,7 @@ function step.separable(ctx) return #files_of(ctx) == 0 end
 local function parts_of(ctx, knowledge, left_out)
   local files = files_of(ctx)
   if #files == 0 then return { part.of(ctx.state.trace, layout.timeline, knowledge) } end
-  local parts, unread, bytes = rank_files.parts(files, knowledge, left_out, ctx.progress)
+  local parts, unread, bytes = rank_files.parts(files, knowledge, left_out)
   for i, made in ipairs(parts) do
     ctx.run:write(layout.rank_part(made.about.file:match "[^/]*$"), bytes[i])
     bytes[i] = nil

@@ -72,7 +72,8 @@ function step.restore(ctx)
     or engines.read_log(ctx.run:path(layout.workload.log_found), "found")
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
     own_times.requests_overlap(ctx.state.metrics))
-  ctx.state.taken = ctx.state.capture.recall(ctx)
+  local recall = ctx.state.capture.recall
+  ctx.state.taken = recall and recall(ctx) or {}
   read_plain(ctx)
   if ctx.run:has(layout.gpu_samples) then
     ctx.state.samples = errors.check(document.read(ctx.run:path(layout.gpu_samples),

@@ -20,9 +20,10 @@ local step = { name = "tools", summary = "find the tools, describe the machine a
 
 -- What is known without looking for a tool.
 local function open(ctx)
-  ctx.state.capture = captures.of(ctx.cfg)
-  ctx.state.capture.open(ctx)
-  return ctx.state.capture
+  local source = captures.of(ctx.cfg)
+  ctx.state.tools, ctx.state.capture = {}, source
+  if source.open then source.open(ctx) end
+  return source
 end
 
 
@@ -39,8 +40,15 @@ function step.run(ctx)
   local state, source = ctx.state, open(ctx)
   local found, lack = true, nil
   if source.find then found, lack = errors.call(source.find, ctx) end
-  ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
-  state.environment = identity.environment(source.machine(ctx), identity.planned(ctx.cfg))
+  ctx.run:write(layout.inputs, yaml.encode(source.inputs and source.inputs(ctx)
+    or { source = "workload", files = yaml.list {} }))
+  local machine
+  if source.machine then
+    machine = source.machine(ctx)
+  else
+    machine = identity.captured_here(state.tools, ctx.recipe)
+  end
+  state.environment = identity.environment(machine, identity.planned(ctx.cfg))
   ctx.run:write_document(layout.environment, "env", state.environment)
   if not found then error(lack, 0) end
   state.about = source.about(ctx)

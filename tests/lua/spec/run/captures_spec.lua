@@ -4,8 +4,7 @@ local defaults = require "llmprof.recipe.defaults"
 local failure = require "tests.lua.support.failure"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
-local needed = { "open", "machine", "about", "inputs", "note", "timeline", "counters",
-  "operators", "recall", "preview" }
+local needed = { "about", "note", "timeline", "counters", "operators", "preview" }
 
 
 describe("llmprof.run.capture", function()

@@ -1,10 +1,10 @@
-local ncu_cost = require "llmprof.run.capture.ncu_cost"
+local under_ncu = require "llmprof.run.capture.under_ncu"
 
-describe("llmprof.run.capture.ncu_cost", function()
+describe("a pass of ncu", function()
   it("goes with the memory that is saved and restored", function()
-    assert.near(0.038, ncu_cost.figures().pass_s, 1e-9)
-    assert.near(0.023, ncu_cost.figures(0).pass_s, 1e-9)
-    assert.near(0.028, ncu_cost.figures(1e9).pass_s, 1e-9)
-    assert.near(0.038, ncu_cost.figures(16e9).pass_s, 1e-9)
+    assert.near(0.038, under_ncu.pass_s(), 1e-9)
+    assert.near(0.023, under_ncu.pass_s(0), 1e-9)
+    assert.near(0.028, under_ncu.pass_s(1e9), 1e-9)
+    assert.near(0.038, under_ncu.pass_s(16e9), 1e-9)
   end)
 end)
