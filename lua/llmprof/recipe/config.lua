@@ -224,9 +224,6 @@ end
 
 -- Its tree and the file, which is noted if it is of the recipe's folders.
 function Layers:preset(group, name)
-  if type(name) ~= "string" then
-    bad(("%s: the name of a preset is expected, not '%s'"):format(group, tostring(name)))
-  end
   local contents, where, untrusted
   if name:find "^[%w_-]+$" then
     contents, where, untrusted = files.read(("conf/%s/%s.yaml"):format(group, name))
@@ -275,14 +272,14 @@ end
 -- { action = "set" | "add" | "remove", key =, text = } for each word.
 local function parse_override(word)
   local removed = word:match "^~([%w_%.-]+)$"
-  if removed then return { action = "remove", key = removed, word = word } end
+  if removed then return { action = "remove", key = removed } end
   local plus, key, text = word:match "^(%+?)([%w_%.-]+)=(.*)$"
   if not key then
     bad(("'%s' is no setting"):format(word), word:find "^%+?[%w_/]+@"
       and "a preset is chosen by its group, nsys=light; the keys of a dataset are set one by one"
       or "write key=value, +key=value or ~key")
   end
-  return { action = plus == "+" and "add" or "set", key = key, text = text, word = word }
+  return { action = plus == "+" and "add" or "set", key = key, text = text }
 end
 
 
@@ -290,7 +287,7 @@ end
 local function without_main(entry)
   local main = main_key(defaults, entry.key)
   if entry.action ~= "remove" or not main then return entry end
-  return { action = "set", key = entry.key, text = defaults[main][2], word = entry.word }
+  return { action = "set", key = entry.key, text = defaults[main][2] }
 end
 
 
@@ -300,8 +297,7 @@ local function overrides_of(declared, words, try)
   local function read(word)
     local entry = parse_override(word)
     local key, text = foreign.resolve(entry.key, entry.text, is_known)
-    return without_main(key and { action = entry.action, key = key, text = text,
-      word = entry.word } or entry)
+    return without_main(key and { action = entry.action, key = key, text = text } or entry)
   end
   return lists.map(words, function(word) return try(read, word) end)
 end

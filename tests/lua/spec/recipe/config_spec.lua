@@ -128,7 +128,7 @@ describe("llmprof.config layers", function()
       file_refusal "infer: { batch: two }\n")
     assert.equal("c.yaml: infer.batch: a whole number is expected, not a table",
       file_refusal "infer: { batch: { a: 1 } }\n")
-    assert.equal("mode: the name of a preset is expected, not '5'", file_refusal "mode: 5\n")
+    assert.equal("c.yaml: mode: text is expected, not '5'", file_refusal "mode: 5\n")
     assert.equal("c.yaml: nsys.preset: text is expected, not '5'",
       file_refusal "nsys: { preset: 5 }\n")
     assert.is_nil(compose({}, { file = yaml_file "" }).values["infer.seed"])
