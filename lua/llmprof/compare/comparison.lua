@@ -48,37 +48,24 @@ local judged_fields = { "unit", "before", "after", "difference", "share", "verdi
   "basis", "samples_before", "samples_after", "processes_before", "processes_after", "noise",
   "assumed", "p" }
 
--- A judged metric as a row; the interval as shares of the value before.
-local function judged_row(label, metric, judged)
-  local row = { label = label, path = metric.path }
-  for _, field in ipairs(judged_fields) do row[field] = judged[field] end
-  if judged.low and judged.before ~= 0 then
-    local base = math.abs(judged.before)
-    row.low, row.high = judged.low / base, judged.high / base
-  end
-  return row
-end
-
-
--- A metric that one side lacks as a row: its stage is gone or new, or nobody can
--- tell. nil where both lack it.
-local function one_sided_row(label, metric, before, after, why)
-  local old, old_basis = metrics.value(metric, before)
-  local new, new_basis = metrics.value(metric, after)
-  if not old and not new then return nil end
-  local row = { label = label, path = metric.path, unit = metric.unit, before = old, after = new,
-    basis = old_basis or new_basis, verdict = verdict.UNKNOWN, why = why }
-  if metric.stage and not metrics.stage(old and after or before, metric.stage) then
-    row.verdict, row.why = old and "gone" or "new", nil
-  end
-  return row
-end
-
-
+-- A metric as a row; of one that a side lacks, its stage is gone or new, or nobody can tell. nil
+-- where both lack it.
 local function time_row(label, metric, before, after)
-  local judged, why = metrics.judge(metric, before, after)
-  if judged then return judged_row(label, metric, judged) end
-  return one_sided_row(label, metric, before, after, why)
+  local row, judged, why = { label = label, path = metric.path }, metrics.judge(metric, before,
+    after)
+  if judged then
+    for _, field in ipairs(judged_fields) do row[field] = judged[field] end
+    row.low, row.high = judged.low_share, judged.high_share
+    return row
+  end
+  row.unit, row.verdict, row.why = metric.unit, verdict.UNKNOWN, why
+  row.before, row.basis = metrics.value(metric, before)
+  if not row.before then row.after, row.basis = metrics.value(metric, after) end
+  if not row.before and not row.after then return nil end
+  if metric.stage and not metrics.stage(row.before and after or before, metric.stage) then
+    row.verdict, row.why = row.before and "gone" or "new", nil
+  end
+  return row
 end
 
 
@@ -148,32 +135,27 @@ local function work_of(side, name, field)
 end
 
 
-local function add_busy_verdicts(rows, stages, before, after)
-  local tested, rows_of = {}, {}
-  for i, stage in ipairs(stages) do
-    local judged = stage.before and stage.after
-      and metrics.judge(metrics.parse(stage.name .. ".busy"), before, after)
-    if judged then tested[#tested + 1], rows_of[judged] = judged, rows[i] end
-  end
-  verdict.correct(tested)
-  for _, judged in ipairs(tested) do
-    local row = rows_of[judged]
-    row.busy_share, row.busy_verdict = judged.share, judged.verdict
-    row.busy_why, row.busy_p = judged.why, judged.holm_p
-  end
-end
-
-
 local function work_rows(stages, before, after)
+  local tested = {}
   local rows = lists.map(stages, function(stage)
     local row = { label = label_of(stage) }
     for _, field in ipairs { "kernels", "launches", "copies", "gpu_busy_ns", "gpu_idle_ns" } do
       row[field .. "_before"] = work_of(before, stage.name, field)
       row[field .. "_after"] = work_of(after, stage.name, field)
     end
+    local judged = stage.before and stage.after
+      and metrics.judge(metrics.parse(stage.name .. ".busy"), before, after)
+    if judged then
+      judged.row, tested[#tested + 1] = row, judged
+    end
     return row
   end)
-  add_busy_verdicts(rows, stages, before, after)
+  verdict.correct(tested)
+  for _, judged in ipairs(tested) do
+    local row = judged.row
+    row.busy_share, row.busy_verdict = judged.share, judged.verdict
+    row.busy_why, row.busy_p = judged.why, judged.holm_p
+  end
   return rows
 end
 
@@ -238,110 +220,72 @@ end
 
 -- ---- lines of the program, modules of the model ----
 
--- What runs say of lines or modules, means of those that say it, per instance of the stage: list of
--- { row, key, gpu_ns, idle_ns } and the same by key; nil without. list_of: of results; field: the
--- GPU's time; wanted: names of stages, a set.
-local function means_of(side, wanted, list_of, field, key_of)
-  local list, by_key, runs = {}, {}, 0
-  for _, run in ipairs(side.runs) do
-    local rows = list_of(run.results)
-    runs = runs + (rows and 1 or 0)
-    for _, row in ipairs(rows or {}) do
-      local stage = metrics.stage(run, row.stage)
-      if wanted[row.stage] and stage and stage.wall and row[field] then
-        local key = key_of(row)
-        local one = lists.entry(list, by_key, key, { row = row, key = key, gpu_ns = 0,
-          idle_ns = 0 })
-        one.gpu_ns = one.gpu_ns + row[field] / stage.wall.count
-        one.idle_ns = one.idle_ns + (row.idle_ns or 0) / stage.wall.count
-      end
+-- Lines of a run, or modules, as `kind` has it, per instance of the stage: list of { row, key,
+-- gpu_ns, idle_ns } and the same by key; nil without. wanted: names of stages, a set.
+local function gather(run, wanted, kind)
+  local rows, list, by_key = kind.rows(run.results), {}, {}
+  for _, row in ipairs(rows or {}) do
+    local stage = metrics.stage(run, row.stage)
+    if wanted[row.stage] and stage and stage.wall and row[kind.time] then
+      local key = kind.key(row)
+      local one = lists.entry(list, by_key, key, { row = row, key = key, gpu_ns = 0, idle_ns = 0 })
+      one.gpu_ns = one.gpu_ns + row[kind.time] / stage.wall.count
+      one.idle_ns = one.idle_ns + (row.idle_ns or 0) / stage.wall.count
     end
   end
-  for _, one in ipairs(list) do one.gpu_ns, one.idle_ns = one.gpu_ns / runs, one.idle_ns / runs end
-  return runs > 0 and list or nil, by_key
+  return rows and list, by_key
 end
 
 
--- Rows of both lists, make(old, new) each; matched: by key of an old one the new one.
-local function paired(old, new, matched, make)
-  local taken = {}
-  local rows = lists.map(old, function(one)
-    local same = matched[one.key]
-    if same then taken[same.key] = true end
-    return make(one, same)
-  end)
-  return lists.add(rows, lists.map(new, function(one)
-    return not taken[one.key] and make(nil, one) or nil
-  end))
-end
-
-
--- For each line of the side before the one after: the same, else the only one of its function
--- that is left on both sides. By key.
-local function match_lines(old, new, old_by_key, new_by_key)
-  local matched, left = {}, {}
-  for i, list in ipairs { old, new } do
-    for _, one in ipairs(list) do
-      local same = (i == 1 and new_by_key or old_by_key)[one.key]
-      if same and i == 1 then
-        matched[one.key] = same
-      elseif not same then
-        -- without its number, which moves as code around it changes
-        local key = keys.tuple(one.row.stage, one.row.line:gsub(":%d+$", ""), one.row["function"])
-        left[key] = left[key] or { {}, {} }
-        table.insert(left[key][i], one)
-      end
-    end
+-- What changed by line of the program or module, the largest first; nil unless both sides have
+-- such. A line that is gone and the only one of its function that is new are one: `place` is
+-- without its number, which moves as code around it changes.
+local function changes(before, after, wanted, kind)
+  local function of(side)
+    return kernels.gather_side(side, function(run) return gather(run, wanted, kind) end,
+      { "gpu_ns", "idle_ns" })
   end
-  for _, both in pairs(left) do
-    if #both[1] == 1 and #both[2] == 1 then matched[both[1][1].key] = both[2][1] end
-  end
-  return matched
-end
-
-
-local function line_row(old, new)
-  local line = (new or old).row
-  return { stage = line.stage, line = line.line, ["function"] = line["function"],
-    module = line.module, before_ns = old and old.gpu_ns, after_ns = new and new.gpu_ns,
-    difference_ns = (new and new.gpu_ns or 0) - (old and old.gpu_ns or 0),
-    idle_ns = (new and new.idle_ns or 0) - (old and old.idle_ns or 0),
-    was = old and new and old.row.line ~= line.line and old.row.line or nil }
-end
-
-
--- What changed by line of the program, the largest first; nil unless both sides have stacks.
-local function line_rows(before, after, wanted)
-  local function lines(results) return results.lines and results.lines.rows end
-  local function key_of(line) return keys.tuple(line.stage, line.line, line["function"]) end
-  local old, old_by_key = means_of(before, wanted, lines, "gpu_ns", key_of)
-  local new, new_by_key = means_of(after, wanted, lines, "gpu_ns", key_of)
+  local old, old_by_key = of(before)
+  local new, new_by_key = of(after)
   if not (old and new) then return nil end
-  local rows = paired(old, new, match_lines(old, new, old_by_key, new_by_key), line_row)
+  local gone, fresh = kernels.without(old, new_by_key), kernels.without(new, old_by_key)
+  local _, left = lists.grouped(gone, kind.place)
+  local _, come = lists.grouped(fresh, kind.place)
+  local matched = {}
+  for place, own in pairs(left) do
+    if #own == 1 and #(come[place] or {}) == 1 then matched[own[1].key] = come[place][1] end
+  end
+  local rows = kernels.paired(old, new, keys.merged(new_by_key, matched), function(was, is)
+    local row = { before_ns = was and was.gpu_ns, after_ns = is and is.gpu_ns,
+      difference_ns = (is and is.gpu_ns or 0) - (was and was.gpu_ns or 0) }
+    return keys.merged(row, kind.about((is or was).row, was and was.row), {
+      idle_ns = (is and is.idle_ns or 0) - (was and was.idle_ns or 0) })
+  end)
   return verdict.by_change(rows, function(row)
-    return row.stage .. row.line .. (row["function"] or "")
+    return row.stage .. (row.line or row.name) .. (row["function"] or "")
   end)
 end
 
 
--- What changed by torch module, itself; nil unless both sides name modules.
-local function module_rows(before, after, wanted)
-  local function modules(results)
+local LINES = { time = "gpu_ns",
+  rows = function(results) return results.lines and results.lines.rows end,
+  key = function(line) return keys.tuple(line.stage, line.line, line["function"]) end,
+  place = function(one)
+    return keys.tuple(one.row.stage, one.row.line:gsub(":%d+$", ""), one.row["function"])
+  end,
+  about = function(line, was)
+    return { stage = line.stage, line = line.line, ["function"] = line["function"],
+      module = line.module, was = was and was.line ~= line.line and was.line or nil }
+  end }
+
+local MODULES = { time = "gpu_self_ns",
+  rows = function(results)
     local list = results.modules and results.modules.modules or {}
     return #list > 0 and list or nil
-  end
-  local function key_of(module) return keys.tuple(module.stage, module.name) end
-  local old = means_of(before, wanted, modules, "gpu_self_ns", key_of)
-  local new, new_by_key = means_of(after, wanted, modules, "gpu_self_ns", key_of)
-  if not (old and new) then return nil end
-  local rows = paired(old, new, new_by_key, function(was, is)
-    local module = (is or was).row
-    return { stage = module.stage, name = module.name, before_ns = was and was.gpu_ns,
-      after_ns = is and is.gpu_ns, difference_ns = (is and is.gpu_ns or 0)
-        - (was and was.gpu_ns or 0) }
-  end)
-  return verdict.by_change(rows, function(row) return row.stage .. row.name end)
-end
+  end,
+  key = function(module) return keys.tuple(module.stage, module.name) end,
+  place = function() return nil end,
+  about = function(module) return { stage = module.stage, name = module.name } end }
 
 
 -- Stages that both sides have, a set; and those of them whose kernels can be compared.
@@ -398,8 +342,7 @@ function comparison.make(before, after)
   return { before = before, after = after, differences = differences.list(before, after),
     notes = notes_of(stages, before, after), times = time_rows(stages, before, after),
     work = work_rows(stages, before, after), where = where_rows(stages, before, after),
-    lines = line_rows(before, after, both),
-    modules = module_rows(before, after, both),
+    lines = changes(before, after, both, LINES), modules = changes(before, after, both, MODULES),
     kernels = kernels.compare(before, after, with_kernels) }
 end
 
@@ -464,10 +407,9 @@ local function add_changes(rows, metric, runs, places)
   for i, place in ipairs(places) do
     local judged = judge(metric, runs, places[i - 1] or 1, place, (places[i + 1] or #runs + 1) - 1)
     if judged and is_change(judged) then
-      local row, base = rows[place], math.abs(judged.before)
+      local row = rows[place]
       row.verdict, row.share = judged.verdict, judged.share
-      if judged.low and base > 0 then row.low, row.high = judged.low / base, judged.high
-        and judged.high / base end
+      row.low, row.high = judged.low_share, judged.high_share
       row.because = differences_text(runs[place - 1], runs[place])
     end
   end

@@ -39,51 +39,30 @@ local function key_of(stage, part, name)
 end
 
 
-local function count(counts, key, neighbour, times)
-  counts[key] = counts[key] or {}
-  counts[key][neighbour] = (counts[key][neighbour] or 0) + times
-end
-
-
--- places: key -> its values as one text, by which equals are told apart.
-local function most_often(counts, places)
-  local best
-  for name, times in pairs(counts or {}) do
-    local more = times - (best and counts[best] or 0)
-    if more > 0 or (more == 0 and places[name] < places[best]) then best = name end
-  end
-  return best
-end
-
-
--- Of the kernels of a side, by keys.tuple(stage, part, name): { previous, next }, the keys
--- of the kernels around it (absent at an end of the stage). Empty without a trace.
+-- Of the kernels of a side, by keys.tuple(stage, part, name): { previous, next }, the keys of the
+-- kernels that are mostly around it, of several the first by name (absent at an end of the stage).
+-- Empty without a trace.
 function kernels.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
   local found = stages.find(trace, side.results.stages, side.results.repeats)
-  local list = kernels_of(trace, found, side.results)
-  local previous, following, around, places = {}, {}, {}, {}
-  for _, kernel in ipairs(list:group { by = { "stage", "part", "name" } }) do
-    local key = key_of(kernel.stage, kernel.part, kernel.name)
-    around[key] = {}
-    places[key] = ("%s/%s/%s"):format(kernel.stage or "", kernel.part or "", kernel.name or "")
+  local list, around, by = kernels_of(trace, found, side.results), {}, { "stage", "part", "name" }
+  for _, kernel in ipairs(list:group { by = by }) do
+    around[key_of(kernel.stage, kernel.part, kernel.name)] = {}
   end
-  for _, column in ipairs { "stage", "part", "name" } do
+  for _, column in ipairs(by) do
     list:lag { column = column, offset = -1, name = "next_" .. column }
   end
-  for _, pair in ipairs(list:slice(1, #list - 1):group {
-    by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }) do
+  local pairs_of = list:slice(1, #list - 1):group {
+    by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }
+  lists.sort(pairs_of, "-count", "stage", "part", "name", "next_part", "next_name")
+  for _, pair in ipairs(pairs_of) do
     if pair.stage == pair.next_stage then
       local key = key_of(pair.stage, pair.part, pair.name)
       local next_key = key_of(pair.next_stage, pair.next_part, pair.next_name)
-      count(previous, next_key, key, pair.count)
-      count(following, key, next_key, pair.count)
+      around[key].next = around[key].next or next_key
+      around[next_key].previous = around[next_key].previous or key
     end
-  end
-  for key, entry in pairs(around) do
-    entry.previous, entry.next = most_often(previous[key], places),
-      most_often(following[key], places)
   end
   return around
 end
@@ -96,65 +75,56 @@ local ENOUGH = 4
 
 -- ---- one side ----
 
--- By stage: { count (instances), steps (of one; 1 where it has none) }.
-local function extents_of(results)
-  local extents = {}
-  for _, stage in ipairs(results.stages) do
-    extents[stage.name] = stage.wall and { count = stage.wall.count,
-      steps = stage.steps and stage.steps > 0 and stage.steps or 1 } or nil
-  end
-  return extents
-end
-
-
-local function add_shapes(entry, kernel, extent)
+local function add_shapes(entry, kernel, count, steps)
   for _, shape in ipairs(kernel.shapes or {}) do
     local text = ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
-    entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / extent.count / extent.steps
+    entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / count / steps
   end
 end
 
 
 -- Kernels of a run by stage, part and name, several GPUs together: list of { key,
 -- stage, part, name, label, category, calls and ns (per instance of the stage),
--- rate (calls per step), shapes (text -> calls per step) }.
-local function gather(results)
-  local extents, list, by_key = extents_of(results), {}, {}
-  for _, kernel in ipairs(results.kernels) do
-    local extent, key = extents[kernel.stage], keys.tuple(kernel.stage, kernel.part, kernel.name)
-    if extent then
+-- rate (calls per step), shapes (text -> calls per step) }, and these by key. wanted: names of
+-- stages, a set.
+local function gather(run, wanted)
+  local list, by_key = {}, {}
+  for _, kernel in ipairs(run.results.kernels) do
+    local stage = wanted[kernel.stage] and metrics.stage(run, kernel.stage)
+    if stage and stage.wall then
+      local key = keys.tuple(kernel.stage, kernel.part, kernel.name)
+      local count, steps = stage.wall.count, (stage.steps or 0) > 0 and stage.steps or 1
       local entry = lists.entry(list, by_key, key, { key = key, stage = kernel.stage,
         part = kernel.part, name = kernel.name, label = kernel.label or kernel.short_name,
         category = kernel.category, calls = 0, ns = 0, shapes = {} })
-      entry.calls = entry.calls + kernel.calls / extent.count
-      entry.ns = entry.ns + kernel.total_ns / extent.count
-      entry.rate = entry.calls / extent.steps
-      add_shapes(entry, kernel, extent)
+      entry.calls = entry.calls + kernel.calls / count
+      entry.ns = entry.ns + kernel.total_ns / count
+      entry.rate = entry.calls / steps
+      add_shapes(entry, kernel, count, steps)
     end
   end
   return list, by_key
 end
 
 
--- The kernels that any run of a side has, as gather gives them, calls and ns being the
--- means of the runs; samples: the ns in each run, a process's group each.
-local function gather_side(side, wanted)
+-- What any run of a side has, the fields being the means of the runs, a list and by key; nil where
+-- no run has anything. gather(run): a list of entries with a key and these by key, or nil. Entries
+-- get `runs`, those of each run, {} where it has none.
+function kernels.gather_side(side, gather_run, fields)
   local list, by_key, runs = {}, {}, {}
-  for i, run in ipairs(side.runs) do
-    local own
-    own, runs[i] = gather(run.results)
-    for _, entry in ipairs(own) do
-      if wanted[entry.stage] then lists.entry(list, by_key, entry.key, entry) end
-    end
+  for _, run in ipairs(side.runs) do
+    local own, own_by_key = gather_run(run)
+    for _, entry in ipairs(own or {}) do lists.entry(list, by_key, entry.key, entry) end
+    if own then runs[#runs + 1] = own_by_key end
   end
-  for _, entry in ipairs(list) do
-    local samples, calls = {}, 0
-    for i, run in ipairs(runs) do
-      local found = run[entry.key]
-      samples[i], calls = { found and found.ns or 0 }, calls + (found and found.calls or 0)
-    end
-    entry.samples, entry.ns, entry.calls = samples, verdict.mean(samples), calls / #runs
+  for i, first in ipairs(list) do
+    local entry = keys.merged(first)
+    entry.runs = {}
+    for k, run in ipairs(runs) do entry.runs[k] = run[entry.key] or {} end
+    for _, field in ipairs(fields) do entry[field] = lists.sum(entry.runs, field) / #runs end
+    list[i], by_key[entry.key] = entry, entry
   end
+  if #runs == 0 then return nil end
   return list, by_key
 end
 
@@ -207,7 +177,7 @@ local function candidates(gone, new, around)
 end
 
 
--- By key of the kernel that is gone the new one; and by key of the new one, true.
+-- By key of the kernel that is gone the new one.
 local function match_renamed(gone, new, around)
   local renamed, taken = {}, {}
   for _, candidate in ipairs(candidates(gone, new, around)) do
@@ -215,12 +185,14 @@ local function match_renamed(gone, new, around)
       renamed[candidate.old.key], taken[candidate.new.key] = candidate.new, true
     end
   end
-  return renamed, taken
+  return renamed
 end
 
 
-local function row_of(status, old, new)
+local function row_of(old, new)
   local one, last = old or new, new or old
+  local status = not new and "gone" or not old and "new" or old.key == new.key and "same"
+    or "renamed"
   return {
     status = status, name = last.name, label = last.label,
     was = status == "renamed" and old.name or nil, category = one.category,
@@ -243,44 +215,51 @@ end
 
 local judged_fields = { "low", "high", "p", "verdict", "noise" }
 
+-- A process's group of samples of each run: ns of a kernel.
+local function samples_of(entry)
+  return lists.map(entry.runs, function(own) return { own.ns or 0 } end)
+end
+
+
 -- Whether the kernels that both sides have changed, all of them tested together.
 local function add_verdicts(rows, before, after)
-  local tested, rows_of, noise = {}, {}, {}
+  local tested, noise = {}, {}
   for _, row in ipairs(rows) do
     if row.old and row.new then
       local stage = row.old.stage
       if noise[stage] == nil then noise[stage] = noise_of(stage, before, after) or false end
-      local judged = verdict.judge(row.old.samples, row.new.samples,
+      local judged = verdict.judge(samples_of(row.old), samples_of(row.new),
         { better = "neither", noise = noise[stage] or nil, assumed = before.assumed })
       local why = metrics.incomparable(stage, before, after)
       if why then metrics.leave_open(judged, why) end
-      tested[#tested + 1], rows_of[judged] = judged, row
+      judged.row, tested[#tested + 1] = row, judged
     end
+    row.old, row.new = nil, nil
   end
   verdict.correct(tested)
   for _, judged in ipairs(tested) do
-    local row = rows_of[judged]
-    for _, field in ipairs(judged_fields) do row[field] = judged[field] end
-    row.holm_p, row.verdict_why = judged.holm_p, judged.why
+    for _, field in ipairs(judged_fields) do judged.row[field] = judged[field] end
+    judged.row.holm_p, judged.row.verdict_why = judged.holm_p, judged.why
   end
-  for _, row in ipairs(rows) do row.old, row.new = nil, nil end
 end
 
 
-local function without(list, other)
+-- Entries whose key another side does not have.
+function kernels.without(list, other)
   return lists.filtered(list, function(entry) return not other[entry.key] end)
 end
 
 
-local function matched_rows(old, new, old_by_key, new_by_key, around)
-  local gone, fresh = without(old, new_by_key), without(new, old_by_key)
-  local renamed, taken = match_renamed(gone, fresh, around(gone, fresh))
-  local rows = lists.map(old, function(entry)
-    local match, same = renamed[entry.key], new_by_key[entry.key]
-    return row_of(same and "same" or match and "renamed" or "gone", entry, same or match)
+-- Rows of both lists, make(old, new) each; matched: by key of an old one the new one.
+function kernels.paired(old, new, matched, make)
+  local taken = {}
+  local rows = lists.map(old, function(one)
+    local same = matched[one.key]
+    if same then taken[same.key] = true end
+    return make(one, same)
   end)
-  return lists.add(rows, lists.map(fresh, function(entry)
-    return not taken[entry.key] and row_of("new", nil, entry) or nil
+  return lists.add(rows, lists.map(new, function(one)
+    return not taken[one.key] and make(nil, one) or nil
   end))
 end
 
@@ -293,12 +272,16 @@ end
 -- verdict_why, low and high (the interval of the difference in ns), p and holm_p: see
 -- llmprof.compare.verdict.
 function kernels.compare(before, after, wanted)
-  local old, old_by_key = gather_side(before, wanted)
-  local new, new_by_key = gather_side(after, wanted)
-  local rows = matched_rows(old, new, old_by_key, new_by_key, function(gone, fresh)
-    if #gone == 0 or #fresh == 0 then return { before = {}, after = {} } end
-    return { before = kernels.neighbours(before), after = kernels.neighbours(after) }
-  end)
+  local function of(side)
+    return kernels.gather_side(side, function(run) return gather(run, wanted) end,
+      { "ns", "calls" })
+  end
+  local old, old_by_key = of(before)
+  local new, new_by_key = of(after)
+  local gone, fresh = kernels.without(old, new_by_key), kernels.without(new, old_by_key)
+  local renamed = #gone > 0 and #fresh > 0 and match_renamed(gone, fresh,
+    { before = kernels.neighbours(before), after = kernels.neighbours(after) }) or {}
+  local rows = kernels.paired(old, new, keys.merged(new_by_key, renamed), row_of)
   add_verdicts(rows, before, after)
   return verdict.by_change(rows, "where", "name")
 end

@@ -138,11 +138,6 @@ local function judge(limit, before, after, level)
 end
 
 
-local function of_before(amount, judged)
-  return amount and judged.before ~= 0 and amount / math.abs(judged.before) or nil
-end
-
-
 -- Rows { limit, before, after, unit, difference, share, low, high (the interval, as shares of
 -- before), verdict, outcome ("kept",
 -- "broken" or "can't tell"), why }; how many are broken, and of how many that cannot be told.
@@ -157,7 +152,7 @@ function limits.check(list, before, after, strict)
     if outcome == verdict.UNKNOWN then undecided = undecided + 1 end
     rows[i] = { limit = limit.text, unit = judged.unit, before = judged.before,
       after = judged.after, difference = judged.difference, share = judged.share,
-      low = of_before(judged.low, judged), high = of_before(judged.high, judged),
+      low = judged.low_share, high = judged.high_share,
       basis = judged.basis, verdict = judged.verdict, outcome = outcome, why = why }
   end
   return rows, broken, undecided

@@ -295,13 +295,16 @@ end
 -- Nobody can tell, for this reason.
 function metrics.leave_open(judged, why)
   judged.verdict, judged.why = verdict.UNKNOWN, why
-  judged.assumed, judged.low, judged.high, judged.p = nil, nil, nil, nil
+  for _, field in ipairs { "assumed", "low", "high", "low_share", "high_share", "p" } do
+    judged[field] = nil
+  end
 end
 
 
 -- What became of a metric (of metrics.parse) from one side to the other: see
--- llmprof.compare.verdict, also for level, which may be nil; basis ("plain" or "profiled"); and
--- is it incomparable. nil and why where a side lacks it.
+-- llmprof.compare.verdict, also for level, which may be nil; low_share and high_share, its interval
+-- as shares of the value before; basis ("plain" or "profiled"); and is it incomparable. nil and why
+-- where a side lacks it.
 function metrics.judge(metric, before, after, level)
   local old, new, basis = plain(before, metric), plain(after, metric), "plain"
   if not (old and new) then
@@ -314,6 +317,10 @@ function metrics.judge(metric, before, after, level)
     noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil,
     assumed = before.assumed, level = level })
   judged.basis, judged.unit = basis, definition.unit
+  if judged.low and judged.before ~= 0 then
+    local base = math.abs(judged.before)
+    judged.low_share, judged.high_share = judged.low / base, judged.high and judged.high / base
+  end
   local tools = basis == "profiled" and definition.cpu and profilers(before, after)
   if tools then
     judged.verdict, judged.assumed = verdict.UNKNOWN, nil

@@ -1,5 +1,5 @@
--- A sweep: the combinations of its settings, and what it found: rows over them, as tables, as
--- bars in the terminal and as charts in sweep.md.
+-- A sweep: the combinations of its settings, and what it found: rows over them, as tables, and as
+-- charts in sweep.md.
 local columns = require "llmprof.report.columns"
 local rows_of = require "llmprof.report.rows"
 local overhead = require "llmprof.analysis.latency.overhead"
@@ -172,23 +172,9 @@ function sweep.trends(made)
 end
 
 
-local BAR_WIDTH = 40
-
-local function bar_lines(trend)
-  local _, most = lists.largest(trend.points, "value")
-  local _, wide = lists.largest(trend.points, function(point) return text.width(point.label) end)
-  local lines = lists.map(trend.points, function(point)
-    local bar = most > 0 and tables.bar(point.value / most, BAR_WIDTH) or ""
-    return ("  %s  %s %s"):format(text.pad(text.clean(point.label), wide, "left"), bar,
-      text.number(point.value, 2, ","))
-  end)
-  return table.concat(lines, "\n")
-end
-
-
 -- ---- as text ----
 
--- Tables and bars for the terminal, of that width or nil.
+-- Tables for the terminal, of that width or nil.
 function sweep.text(made, width)
   local pieces = {}
   for _, entry in ipairs { { "sweep_runs", made.runs },
@@ -198,10 +184,6 @@ function sweep.text(made, width)
       and tables.render("table", columns[name], rows, { columns = width }) or nil
   end
   if #made.loads > 0 then pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n" end
-  for _, trend in ipairs(sweep.trends(made)) do
-    pieces[#pieces + 1] = ("%s, %s\n%s\n"):format(text.clean(trend.title), trend.unit,
-      bar_lines(trend))
-  end
   return table.concat(pieces, "\n")
 end
 
@@ -254,10 +236,10 @@ end
 
 -- sweep.json: the same rows, unrounded.
 function sweep.json(made)
-  local object = { schema_version = 1 }
-  for _, name in ipairs { "runs", "stages", "loads" } do object[name] = json.list(made[name]) end
-  local order = { "schema_version", "runs", "stages", "loads" }
-  return errors.check(json.encode(json.ordered(object, order), { pretty = true })) .. "\n"
+  local object = json.ordered({ schema_version = 1, runs = json.list(made.runs),
+    stages = json.list(made.stages), loads = json.list(made.loads) },
+    { "schema_version", "runs", "stages", "loads" })
+  return errors.check(json.encode(object, { pretty = true })) .. "\n"
 end
 
 
@@ -269,22 +251,20 @@ local own_keys = { ["out"] = true, ["run.id"] = true }
 local MOST_NAME = 60 -- bytes of a run's name before its hash
 
 
-local closing = { ["["] = "]", ["{"] = "}", ["("] = ")" }
-
 -- The values of a text, at its outermost commas.
 local function split(word)
-  local list, start, open, quote = {}, 1, {}, nil
+  local list, start, depth, quote = {}, 1, 0, nil
   for i = 1, #word do
     local char = word:sub(i, i)
     if quote then
-      if char == quote then quote = nil end
-    elseif char == '"' or char == "'" then
+      quote = char ~= quote and quote or nil
+    elseif char:find "[\"']" then
       quote = char
-    elseif closing[char] then
-      open[#open + 1] = closing[char]
-    elseif char == open[#open] then
-      open[#open] = nil
-    elseif char == "," and #open == 0 then
+    elseif char:find "[%[{(]" then
+      depth = depth + 1
+    elseif char:find "[%]})]" then
+      depth = depth - 1
+    elseif char == "," and depth <= 0 then
       list[#list + 1] = word:sub(start, i - 1)
       start = i + 1
     end
@@ -365,20 +345,15 @@ function sweep.combinations(words)
     errors.raise("usage", "nothing to vary: no setting has several values",
       { hint = "llmprof sweep RECIPE.lua infer.batch=1,4,16" })
   end
-  local list = {}
-  local function visit(depth, settings)
-    if depth > #axes then
-      list[#list + 1] = combination(fixed, settings)
-      return
-    end
-    local axis = axes[depth]
-    for _, value in ipairs(axis.values) do
-      settings[depth] = { key = axis.key, prefix = axis.prefix, value = value }
-      visit(depth + 1, settings)
-    end
+  local list = { {} }
+  for _, axis in ipairs(axes) do
+    list = lists.flat(list, function(settings)
+      return lists.map(axis.values, function(value)
+        return lists.joined(settings, { { key = axis.key, prefix = axis.prefix, value = value } })
+      end)
+    end)
   end
-  visit(1, {})
-  return list
+  return lists.map(list, function(settings) return combination(fixed, settings) end)
 end
 
 
