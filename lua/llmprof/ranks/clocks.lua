@@ -1,8 +1,9 @@
 -- The clocks of several files put on one: the session's UTC first, then offset and
 -- drift from the ends of the collectives that two ranks share.
 local collectives = require "llmprof.collectives"
-local lists = require "llmprof.tables.lists"
+local errors = require "llmprof.process.errors"
 local pack = require "llmprof.pack"
+local tuple = require("llmprof.tables.keys").tuple
 
 local clocks = {}
 
@@ -22,11 +23,6 @@ local MOST_LAGS = 64
 local at = { rank = "world", start = "start", ["end"] = "end", key = "key", ordinal = "ordinal" }
 
 
-local function fit(frame, first, second, lag)
-  return collectives.clock(frame, at, first, second, lag)
-end
-
-
 -- together: both ranks are of one file, whose clock is not to be put right.
 local function is_good(made, together)
   if made.count >= LEAST_AS_THEY_ARE and made.raw <= NEAR then return true end
@@ -43,38 +39,20 @@ local function lags_between(difference)
 end
 
 
--- What is read of a rank's collectives.
-local COLUMNS = { "world", "start", "end", "key", "ordinal" }
-
--- Rows of a key, by rank: halved again and again, so that many ranks do not each look at
--- all of them.
-local function by_rank(frame, key, ranks)
-  local found = {}
-  local function divide(rows, from, to)
-    if from == to then
-      found[ranks[from]] = rows
-      return
-    end
-    local middle = (from + to) // 2
-    divide(rows:where { { "world", "<=", ranks[middle] } }, from, middle)
-    divide(rows:where { { "world", ">", ranks[middle] } }, middle + 1, to)
-  end
-  divide(frame:where { key = key }:select(COLUMNS), 1, #ranks)
-  return found
-end
-
-
 -- A function that gives the rows of a key and a rank. frame: collectives with world, key and
 -- ordinal.
 local function finder(frame)
-  local known = {}
+  local sorted = errors.check(frame:select { "world", "start", "end", "key", "ordinal" })
+    :sort { { "key" }, { "world" } }
+  local first, last, row = {}, {}, 0
+  for _, group in ipairs(sorted:group { by = { "key", "world" } }) do
+    local place = tuple(group.key, group.world)
+    first[place], last[place] = row + 1, row + group.count
+    row = row + group.count
+  end
   return function(key, rank)
-    if not known[key] then
-      local ranks = lists.map(frame:where({ key = key }):group { by = { "world" } }, "world")
-      table.sort(ranks)
-      known[key] = by_rank(frame, key, ranks)
-    end
-    return known[key][rank]
+    local place = tuple(key, rank)
+    return sorted:slice(first[place], last[place])
   end
 end
 
@@ -98,7 +76,7 @@ local function fit_ranks(rows_of, told, part_of, first, second)
   local a, b = told.counts[key][first], told.counts[key][second]
   local only = pack.join { rows_of(key, first), rows_of(key, second) }
   for _, lag in ipairs(lags_between(b - a)) do
-    local made = fit(only, first, second, lag)
+    local made = collectives.clock(only, at, first, second, lag)
     if made.count > 0 and (not best or made.residual < best.residual) then
       best, best_lag = made, lag
     end

@@ -73,39 +73,24 @@ end
 
 -- ---- clocks ----
 
--- By part, the fit of its first rank that has one, to a leader of another file.
-local function fits_of(ranks, groups, part_of)
-  local fits = {}
-  for _, rank in ipairs(ranks) do
-    local group = groups[rank.rank]
-    if not fits[rank.part] and group.fit and part_of[group.leader] ~= rank.part then
-      fits[rank.part] = group.fit
-    end
-  end
-  return fits
-end
-
-
--- The same with a correction found after it.
-local function corrected(clock, correction)
-  if not correction then return clock end
-  return { offset = clock.offset + correction.offset, drift = correction.drift,
-    at = correction.at + clock.offset }
-end
-
-
--- Find which ranks belong together, and correct the clocks of their files. A group is `named`
--- whose kinds all have a communicator that none before it has: it is known to be another.
+-- Find which ranks belong together, and correct the clocks of their files by the fit of the first
+-- rank of each that has one, to a leader of another file. A group is `named` whose kinds all have a
+-- communicator that none before it has: it is known to be another.
 local function group_ranks(made, all, told)
-  local numbers, part_of = {}, {}
-  for i, rank in ipairs(made.ranks) do numbers[i], part_of[rank.rank] = rank.rank, rank.part end
-  made.groups = clocks.groups(all, numbers, told, part_of)
+  local part_of = {}
+  for _, rank in ipairs(made.ranks) do part_of[rank.rank] = rank.part end
+  made.groups = clocks.groups(all, lists.map(made.ranks, "rank"), told, part_of)
   for world, group in pairs(made.groups) do
     group.named = group.leader == world and not group.tried and not told.nameless[world]
   end
-  made.fits = fits_of(made.ranks, made.groups, part_of)
-  for i, clock in ipairs(made.clocks) do
-    made.clocks[i] = corrected(clock, clocks.correction(made.fits[i]))
+  for _, rank in ipairs(made.ranks) do
+    local group, i = made.groups[rank.rank], rank.part
+    if not made.fits[i] and group.fit and part_of[group.leader] ~= i then
+      made.fits[i] = group.fit
+      local clock, correction = made.clocks[i], clocks.correction(group.fit)
+      made.clocks[i] = correction and { offset = clock.offset + correction.offset,
+        drift = correction.drift, at = correction.at + clock.offset } or clock
+    end
   end
 end
 
@@ -124,29 +109,20 @@ local function lag_of(group, own, world)
 end
 
 
--- The number of each kind in each group of ranks: by kind and leader.
-local function number_groups(groups, told)
-  local list, numbers = {}, {}
-  for kind, own in ipairs(told.counts) do
-    local leaders = {}
-    for world in pairs(own) do leaders[groups[world].leader] = true end
-    for leader in pairs(leaders) do list[#list + 1] = { kind = kind, leader = leader } end
-  end
-  for number, key in ipairs(lists.sort(list, "kind", "leader")) do
-    numbers[tuple(key.kind, key.leader)] = number
-  end
-  return numbers
-end
-
-
 -- Rows with what they are matched by: key, of a kind and a group of ranks, ordinal and lag.
 local function add_keys(all, groups, told)
-  local numbers = number_groups(groups, told)
-  rows.extend(all, { "short_name", "communicator", "world" }, {
-    { name = "key", type = "integer", get = function(row)
-      return numbers[tuple(told.number[kind_of(row)], groups[row.world].leader)] end },
-    { name = "lag", type = "integer", get = function(row)
-      return lag_of(groups[row.world], told.counts[told.number[kind_of(row)]], row.world) end },
+  local by, keys, count = { "short_name", "communicator", "world" }, {}, 0
+  local function kind(row) return told.number[kind_of(row)] end
+  local function leader(row) return groups[row.world].leader end
+  for _, group in ipairs(lists.sort(all:group { by = by }, kind, leader)) do
+    local place = tuple(kind(group), leader(group))
+    if not keys[place] then count, keys[place] = count + 1, count + 1 end
+  end
+  rows.extend(all, by, {
+    { name = "key", type = "integer",
+      get = function(row) return keys[tuple(kind(row), leader(row))] end },
+    { name = "lag", type = "integer",
+      get = function(row) return lag_of(groups[row.world], told.counts[kind(row)], row.world) end },
   })
   return native.number(all, AT, "ordinal")
 end

@@ -45,20 +45,16 @@ end
 local of_layers = { ["all-reduce"] = true, ["reduce-scatter"] = true }
 
 local function meeting(all)
-  local of, found, sent = {}, {}, {}
+  local sent = {}
   for _, group in ipairs(all:where { p2p = 1 }:group { by = { "world" } }) do
     sent[group.world] = group.count
   end
-  local met = all:where { { "instance", "~=", false } }
-  for _, group in ipairs(met:group { by = { "key", "short_name", "world" } }) do
-    if of_layers[collectives.describe(group.short_name, group.short_name).op]
-      and group.count >= (sent[group.world] or 0) then
-      of[group.key] = of[group.key] or {}
-      table.insert(of[group.key], group.world)
-    end
-  end
-  for _, list in pairs(of) do found[#found + 1] = lists.sort(list) end
-  return found
+  local met = collectives.matched(all)
+  local groups = lists.filtered(met:group { by = { "key", "short_name", "world" } }, function(group)
+    return of_layers[collectives.describe(group.short_name, group.short_name).op]
+      and group.count >= (sent[group.world] or 0)
+  end)
+  return lists.map((lists.grouped(groups, "key")), function(own) return lists.map(own, "world") end)
 end
 
 
@@ -77,16 +73,16 @@ local function joined(ranks, sets)
 end
 
 
--- Number the sets of ranks by when the first of them began to work.
-local function in_order(least, begun)
-  local first, order, place = {}, {}, {}
-  for rank, key in pairs(least) do
-    if begun[rank] then first[key] = math.min(first[key] or math.huge, begun[rank]) end
+-- Number the sets of ranks by when the first of them began to work, and how many there are.
+local function in_order(least, busy)
+  local place, count = {}, 0
+  local groups = busy:group { by = { "world" }, total = { "start" } }
+  lists.sort(groups, function(group) return group.start.min end, "world")
+  for _, group in ipairs(groups) do
+    local key = least[group.world]
+    if not place[key] then place[key], count = count, count + 1 end
   end
-  for key in pairs(first) do order[#order + 1] = key end
-  lists.sort(order, function(key) return first[key] end, function(key) return key end)
-  for i, key in ipairs(order) do place[key] = i - 1 end
-  return place, #order
+  return place, count
 end
 
 
@@ -130,15 +126,6 @@ local function take_turns(ranks, all, busy)
 end
 
 
-local function begun_by(busy)
-  local begun = {}
-  for _, group in ipairs(busy:group { by = { "world" }, sum = { "start" } }) do
-    begun[group.world] = group.start.min
-  end
-  return begun
-end
-
-
 -- How ranks are known to be stages of a pipeline ("names", "collectives": those that meet in
 -- collectives are of one stage, or "turns": none meet, and they work in turn), having set their
 -- `pp`; nil where nothing says that they are. all: matched collectives, with p2p and said; busy:
@@ -148,7 +135,7 @@ function pipeline.find(ranks, all, busy)
   if by_names(ranks) then return "names" end
   local sets = meeting(all)
   local least = joined(ranks, sets)
-  local place, count = in_order(least, begun_by(busy))
+  local place, count = in_order(least, busy)
   local in_turn = #sets == 0 and not is_said(ranks, all)
   if count < 2 or (in_turn and not take_turns(ranks, all, busy)) then return nil end
   if #sets > 0 and count == #ranks then return nil end
@@ -174,56 +161,34 @@ local function sets_of(frame, ranks)
 end
 
 
--- What all ranks of the pipeline but those of one stage work on; nil for none.
-local function of_others(ranks, sets, stage)
-  local list = lists.map(ranks, function(rank)
-    return rank.pp ~= stage and sets[rank.rank] or nil
-  end)
-  return #list > 0 and union_of(list) or nil
-end
-
-
--- Fill in a rank's bubble_ns and p2p_ns; busy_ns and the bubble's part in sends and
--- receives are returned beside them.
-local function measure(rank, sets, waits, others, from, to)
-  local idle = sets[rank.rank]:gaps(from, to)
-  local bubble = both(idle, others, from, to)
-  rank.bubble_ns = bubble:covered()
-  rank.p2p_ns = waits[rank.rank]:covered()
-  return { busy_ns = sets[rank.rank]:covered(), bubble_ns = rank.bubble_ns,
-    in_p2p_ns = bubble:overlap(waits[rank.rank]) }
-end
-
-
-local function stage_records(one, sets, waits, active, from, to)
-  local by_stage, list = {}, json.list {}
-  for _, rank in ipairs(lists.sort(one, "rank")) do
-    local stage = lists.entry(list, by_stage, rank.pp,
-      { stage = rank.pp, dp = rank.dp, ranks = json.list {}, measured = {} })
-    local others = of_others(one, sets, rank.pp)
-    if not others then return nil end
-    table.insert(stage.ranks, rank.rank)
-    table.insert(stage.measured, measure(rank, sets, waits, others, from, to))
+-- The stages of one pipeline, and how long any of them worked; nil where one alone did. Fills in
+-- the ranks' bubble_ns and p2p_ns.
+local function stages_of(one, sets, waits)
+  local function of(list)
+    return union_of(lists.map(list, function(rank) return sets[rank.rank] end))
   end
-  for i, stage in ipairs(lists.sort(list, "stage")) do
-    local made = { stage = stage.stage, dp = stage.dp, ranks = stage.ranks }
-    for _, key in ipairs { "busy_ns", "bubble_ns", "in_p2p_ns" } do
-      made[key] = lists.sum(stage.measured, key) / #stage.measured
+  local worked, list = of(one), json.list {}
+  local active, from, to = worked:covered(), worked:span()
+  local groups = lists.grouped(lists.sort(one, "rank"), "pp")
+  if active == 0 or #groups < 2 then return nil end
+  for i, own in ipairs(lists.sort(groups, function(ranks) return ranks[1].pp end)) do
+    local pp = own[1].pp
+    local others = of(lists.filtered(one, function(rank) return rank.pp ~= pp end))
+    local made = { stage = pp, dp = own[1].dp, ranks = json.list(lists.map(own, "rank")),
+      busy_ns = 0, bubble_ns = 0, in_p2p_ns = 0 }
+    for _, rank in ipairs(own) do
+      local set, waited = sets[rank.rank], waits[rank.rank]
+      local bubble = both(set:gaps(from, to), others, from, to)
+      rank.bubble_ns, rank.p2p_ns = bubble:covered(), waited:covered()
+      made.busy_ns = made.busy_ns + set:covered()
+      made.bubble_ns = made.bubble_ns + rank.bubble_ns
+      made.in_p2p_ns = made.in_p2p_ns + bubble:overlap(waited)
     end
+    for _, key in ipairs { "busy_ns", "bubble_ns", "in_p2p_ns" } do made[key] = made[key] / #own end
     made.share = made.bubble_ns / active
     list[i] = made
   end
-  return list
-end
-
-
--- Of one pipeline: its stages, and how long any of them worked.
-local function examine(one, sets, waits)
-  local worked = union_of(lists.map(one, function(rank) return sets[rank.rank] end))
-  local active = worked:covered()
-  if active == 0 then return nil end
-  local from, to = worked:span()
-  return stage_records(one, sets, waits, active, from, to), active
+  return list, active
 end
 
 
@@ -245,7 +210,7 @@ function pipeline.examine(ranks, told_by, busy, moved)
     return rank.pp and (rank.dp or 0) or nil
   end)
   for _, one in ipairs(pipelines) do
-    local list, active = examine(one, sets, waits)
+    local list, active = stages_of(one, sets, waits)
     if list then
       lists.add(stages, list)
       total, count = total + active, count + 1

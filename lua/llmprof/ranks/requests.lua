@@ -2,6 +2,7 @@
 -- prefill of other requests. From metrics.json. Requests that say when they were sent meet
 -- single steps, others their means only.
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local statistics = require "llmprof.statistics"
@@ -10,6 +11,8 @@ local requests = {}
 
 -- Requests, and looks at the engine's page, that are kept in results and looked at one by one.
 local MOST = 4096
+
+local MS = 1e6 -- in ns
 
 
 -- ---- steps ----
@@ -20,16 +23,6 @@ local function of_first_rank(frame, names)
   local ran = frame:where { { "begin", "~=", false } }
   local first = lists.sort(lists.map(ran:group { by = { "world" } }, "world"))[1]
   return first and rows.of_rank(frame, first, names)
-end
-
-
--- { begin, last (the latest until then), context, context_tokens, interval } of these.
-local function steps_of(frame)
-  local made = of_first_rank(frame, { "begin", "last", "context",
-    "context_tokens", "interval" })
-  if not made then return nil end
-  for i = 2, #made.last do made.last[i] = math.max(made.last[i], made.last[i - 1]) end
-  return made
 end
 
 
@@ -140,8 +133,10 @@ end
 -- ns), prompt_tokens, plain (interval of a decode step, ns). With a prefill_step they have
 -- queue_ns (others' steps ran before it), prefill_start_ns and prefill_ns, too.
 local function request_steps(list, frame, given)
-  local steps = frame and given.epoch and steps_of(frame)
+  local steps = frame and given.epoch and of_first_rank(frame, { "begin", "last", "context",
+    "context_tokens", "interval" })
   if not steps then return nil end
+  for i = 2, #steps.last do steps.last[i] = math.max(steps.last[i], steps.last[i - 1]) end
   local made, met = json.list {}, false
   local sent = lists.first(lists.filtered(list, "sent_utc_ns"), MOST)
   lists.sort(sent, "sent_utc_ns")
@@ -169,31 +164,26 @@ local function all_of(metrics)
 end
 
 
-local function spread(values)
-  local made = statistics.describe(values)
+-- { count, mean_ns, min_ns, max_ns, p50_ns, ... } of times in ms, or in ns; nil for none.
+local function spread(values, unit)
+  local ns = lists.map(values, function(value) return value * (unit or 1) end)
+  local made = statistics.describe(ns)
   return made and statistics.add_percentiles({ count = made.count, mean_ns = made.mean,
-    min_ns = made.min, max_ns = made.max }, values)
-end
-
-
-local function ns_of(list, field)
-  return lists.map(list, function(request) return request[field] * 1e6 end)
+    min_ns = made.min, max_ns = made.max }, ns)
 end
 
 
 -- Times between the tokens of each request, as far as the workload kept them; else of a
 -- round's requests as their mean, and true.
 local function between_tokens(list, metrics)
-  local function ns(ms) return ms * 1e6 end
   local own = lists.flat(list, function(request)
     return type(request.steps_ms) == "table" and request.steps_ms or nil
   end)
-  if #own > 0 then return spread(lists.map(own, ns)) end
+  if #own > 0 then return spread(own, MS) end
   local rounds = lists.flat(metrics.repeats or {}, function(rep)
-    local decode = rep.stages and rep.stages.decode
-    return decode and decode.steps_ms
+    return keys.at(rep, "stages.decode.steps_ms")
   end)
-  return spread(lists.map(rounds, ns)), #rounds > 0 or nil
+  return spread(rounds, MS), #rounds > 0 or nil
 end
 
 
@@ -248,8 +238,8 @@ end
 function requests.of(metrics, groups, steps, epoch)
   local list = metrics and all_of(metrics) or {}
   if #list == 0 or not groups then return nil end
-  local made = { count = #list, ttft = spread(ns_of(list, "ttft_ms")),
-    tpot = spread(ns_of(list, "tpot_ms")) }
+  local made = { count = #list, ttft = spread(lists.map(list, "ttft_ms"), MS),
+    tpot = spread(lists.map(list, "tpot_ms"), MS) }
   made.between_tokens, made.averaged = between_tokens(list, metrics)
   local plain = decode_interval(groups)
   local by_order
@@ -367,16 +357,9 @@ local function moments(frame, world, column)
 end
 
 
-local function are_in_order(left, taken)
-  for i, moment in ipairs(left) do
-    if taken[i] < moment then return false end
-  end
-  return true
-end
-
-
--- Why nothing is said of single requests; nil where it is.
-local function unknown(left, taken)
+-- Why nothing is said of single requests; nil where it is. lengths: from when each left to when it
+-- was taken up.
+local function unknown(left, taken, lengths)
   if taken.count == 0 then
     return "no step of the decode says that it takes a request up, so transfers cannot be timed"
   elseif left.count ~= taken.count then
@@ -385,7 +368,7 @@ local function unknown(left, taken)
   elseif left.count > MOST then
     return ("%d requests are more than the %d that are looked at one by one"):format(left.count,
       MOST)
-  elseif not are_in_order(left, taken) then
+  elseif lists.any(lengths, function(length) return length < 0 end) then
     return "requests were taken up in another order than they left the prefill, so transfers "
       .. "cannot be timed"
   end
@@ -400,17 +383,15 @@ function requests.kv_transfers(frame)
   if not frame then return nil end
   local from, to = roles(frame)
   if not from then return nil end
-  local left, taken = moments(frame, from, "last"), moments(frame, to, "begin")
+  local left, taken, lengths = moments(frame, from, "last"), moments(frame, to, "begin"), {}
+  for i, moment in ipairs(left) do lengths[i] = (taken[i] or moment) - moment end
   local made = { from_rank = from, to_rank = to, left = left.count, taken = taken.count,
-    unknown = unknown(left, taken) }
+    unknown = unknown(left, taken, lengths) }
   if made.unknown then return made end
-  local lengths = {}
-  made.single = json.list {}
+  made.single, made.times = json.list {}, spread(lengths)
   for i, moment in ipairs(left) do
-    lengths[i] = taken[i] - moment
     made.single[i] = { start_ns = moment, end_ns = taken[i], length_ns = lengths[i] }
   end
-  made.times = spread(lengths)
   return made
 end
 

@@ -5,7 +5,6 @@ local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
 local step_groups = require "llmprof.ranks.step_groups"
-local tuple = require("llmprof.tables.keys").tuple
 
 local verdict = {}
 
@@ -27,7 +26,7 @@ local MATCHED = 0.9
 
 
 -- Is time in collectives mostly waiting, and do they matter? All in ns of the same steps.
-function verdict.is_waiting(waiting, collective, gpu_time)
+local function is_waiting(waiting, collective, gpu_time)
   return collective >= LITTLE * gpu_time and waiting >= WAITING * collective and waiting > 0
 end
 
@@ -54,13 +53,13 @@ local function where_of(place)
 end
 
 
--- What the late rank did instead, by what it did more of than the others.
-local function instead_of(place)
-  local work, gap = math.max(place.more_work_ns, 0), math.max(place.more_gap_ns, 0)
+-- What the late rank did instead, by what it did more of than the others. group: of collectives.
+local function instead_of(group)
+  local work, gap = math.max(group.more_work.total or 0, 0), math.max(group.more_gap.total or 0, 0)
   if work + gap == 0 then return nil end
-  if place.more_kernels and place.more_kernels >= 1 then
+  if (group.more_kernels.mean or 0) >= 1 then
     return ("it ran %s more kernels before it: %s more computing, %s more without a kernel")
-      :format(text.number(place.more_kernels, 0), time(work), time(gap))
+      :format(text.number(group.more_kernels.mean, 0), time(work), time(gap))
   elseif work >= gap then
     return ("it computed %s longer before it"):format(time(work))
   end
@@ -70,71 +69,33 @@ end
 
 
 -- Of ranks, or what came of them, the one that the others waited for most; nil for none.
-function verdict.worst(ranks) return (lists.largest(ranks, "caused_ns")) end
+local function worst_of(ranks) return (lists.largest(ranks, "caused_ns")) end
 
 
--- The total waiting of the ranks that share this rank's collectives, itself included, and how many
--- they are. Ranks of other groups cannot wait for it.
-local function group_of(ranks, of)
-  local own = lists.filtered(ranks, function(rank)
-    return rank.leader == of.leader and rank.waiting_ns
-  end)
-  return { waiting_ns = lists.sum(own, "waiting_ns"), ranks = #own }
+-- Those of a list that share collectives with a rank, itself included: others cannot wait for it.
+local function group_of(list, leader)
+  return lists.filtered(list, function(entry) return entry.leader == leader end)
 end
 
 
--- The places of a rank, those in steps before others; each holds the others up less
--- than the one before it.
-local function places_of(places, rank)
-  local own = lists.filtered(places, function(place) return place.rank == rank end)
-  return lists.any(own, "phase") and lists.filtered(own, "phase") or own
-end
-
-
--- The phase in which a rank held the others up most, as a place that is spread over it.
-local function worst_phase(places)
-  return (lists.largest(lists.map((lists.grouped(places, "phase")), function(own)
-    return { rank = own[1].rank, phase = own[1].phase, spread = true,
-      caused_ns = lists.sum(own, "caused_ns") }
-  end), "caused_ns"))
-end
-
-
--- Where a rank held the others up: the place that stands out, else the phase.
+-- Where a rank held the others up, in steps if it did so there: the place that stands out, else the
+-- phase, all over it. Each place holds the others up less than the one before it.
 local function worst_place(all, rank)
-  local places = places_of(all, rank)
-  local first, second = places[1], places[2]
-  if second and first.phase and first.caused_ns < STANDS_OUT * second.caused_ns then
-    return worst_phase(places)
+  local own = lists.filtered(all, function(place) return place.rank == rank end)
+  if lists.any(own, "phase") then own = lists.filtered(own, "phase") end
+  local first, second = own[1], own[2]
+  if not second or not first.phase or first.caused_ns >= STANDS_OUT * second.caused_ns then
+    return first
   end
-  return first
+  local worst, caused = lists.largest((lists.grouped(own, "phase")), function(places)
+    return lists.sum(places, "caused_ns")
+  end)
+  return { rank = rank, phase = worst[1].phase, spread = true, caused_ns = caused }
 end
 
 
--- Of that place, the collective that the rank held up most, from a step on: { place
--- (nil without steps), caused_ns, more_work_ns, more_gap_ns, more_kernels }; of one that
--- is spread over a phase, all of them.
-local function worst_collective(all, place, from_step)
-  local conditions = { world = place.rank }
-  if place.phase then
-    conditions.phase = place.phase
-    if not place.spread then conditions.layer = place.layer or false end
-    if from_step then table.insert(conditions, { "turn", ">=", from_step }) end
-  end
-  local by = place.phase and not place.spread and { "place" } or {}
-  local worst
-  for _, group in ipairs(collectives.last(all):where(conditions):group { by = by,
-    sum = { "caused", "more_work", "more_gap", "more_kernels" } }) do
-    if not worst or group.caused.total > worst.caused_ns then
-      worst = { place = group.place, caused_ns = group.caused.total, count = group.count,
-        more_work_ns = group.more_work.total or 0, more_gap_ns = group.more_gap.total or 0,
-        more_kernels = group.more_kernels.mean }
-    end
-  end
-  return worst
-end
-
-
+-- For the rank that the others waited for most: where, and what it did instead before the
+-- collective that it held up most there, before all of them where no place stands out.
 local function waiting_for(record, all, worst)
   local place = worst_place(record.places, worst.rank)
   local made = { kind = "waiting", rank = worst.rank, waiting_ns = worst.caused_ns,
@@ -142,12 +103,18 @@ local function waiting_for(record, all, worst)
   if not place then return made end
   made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
   made.spread = place.spread
-  made.from_step = place.phase and not place.spread and collectives.first_turn(all, place)
-    or nil
-  local worst_one = worst_collective(all, place, made.from_step)
-  if worst_one then
-    made.first = worst_one.place == 0 and not place.layer or nil
-    made.instead = instead_of(worst_one)
+  local wanted, by = { world = place.rank, phase = place.phase }, {}
+  if place.phase and not place.spread then
+    made.from_step = collectives.first_turn(all, place)
+    by, wanted.layer = { "place" }, place.layer or false
+    if made.from_step then table.insert(wanted, { "turn", ">=", made.from_step }) end
+  end
+  local group = lists.largest(collectives.last(all):where(wanted):group { by = by,
+    sum = { "caused", "more_work", "more_gap", "more_kernels" } },
+    function(own) return own.caused.total end)
+  if group then
+    made.first = group.place == 0 and not place.layer or nil
+    made.instead = instead_of(group)
   end
   return made
 end
@@ -178,13 +145,6 @@ local function words(made, record)
 end
 
 
-local function sentence(made, record)
-  return words(made, record) .. (record.uncounted
-    and ("; cold starts of %s are left out"):format(record.uncounted) or "")
-    .. (record.doubt and "; but " .. record.doubt or "")
-end
-
-
 local function unknown(why)
   return { kind = "unknown", text = "who waits for whom cannot be told: " .. why }
 end
@@ -192,17 +152,17 @@ end
 
 -- What it is, without words. share: collectives of all kernel time.
 local function judge(record, all, share)
-  local totals, worst = record.totals, verdict.worst(record.ranks)
+  local totals, worst = record.totals, worst_of(record.ranks)
   if share < LITTLE then return { kind = "balanced" } end
   if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
-  local group = group_of(record.ranks, worst)
-  if not is_one(worst.caused_ns, group.waiting_ns, group.ranks)
-    or group.waiting_ns < ONE_RANK * totals.waiting_ns then
+  local group = lists.filtered(group_of(record.ranks, worst.leader), "waiting_ns")
+  local waiting = lists.sum(group, "waiting_ns")
+  if not is_one(worst.caused_ns, waiting, #group) or waiting < ONE_RANK * totals.waiting_ns then
     return { kind = "waiting", waiting_ns = totals.waiting_ns }
   end
   local made = waiting_for(record, all, worst)
-  if group.waiting_ns < totals.waiting_ns then
-    made.group, made.group_share = group.ranks, worst.caused_ns / group.waiting_ns
+  if waiting < totals.waiting_ns then
+    made.group, made.group_share = #group, worst.caused_ns / waiting
   end
   return made
 end
@@ -234,7 +194,9 @@ function verdict.of(record, all, missing)
   end
   if made.kind ~= "waiting" and record.doubt then return unknown(record.doubt) end
   made.gpu_share = share
-  made.text = sentence(made, record)
+  made.text = words(made, record) .. (record.uncounted
+    and ("; cold starts of %s are left out"):format(record.uncounted) or "")
+    .. (record.doubt and "; but " .. record.doubt or "")
   return made
 end
 
@@ -249,13 +211,13 @@ end
 
 -- What each rank needs for a step of a phase, and what it waited: list in order of ranks.
 -- between: the CPU goes on from one range to the next, as in a program that marks its steps.
-local function needs_of(groups, between)
+local function needs_of(groups, leader_of, between)
   local list = {}
   for i, group in ipairs(groups) do
     local cpu = group.cpu.mean
     local after = between and cpu and group.cpu_after.median or 0
-    list[i] = { rank = group.world, steps = group.count, cpu_ns = cpu, start = group.start.mean,
-      between_ns = after > 0 and after or nil,
+    list[i] = { rank = group.world, leader = leader_of[group.world], steps = group.count,
+      cpu_ns = cpu, start = group.start.mean, between_ns = after > 0 and after or nil,
       work_ns = (group.busy.total - (group.waiting.total or 0)) / group.count,
       waiting_ns = group.waiting.total or 0, collective_ns = group.comm_time.total or 0,
       gpu_time_ns = group.gpu_time.total }
@@ -265,43 +227,15 @@ local function needs_of(groups, between)
 end
 
 
--- The ranks of a list that meet in collectives with one of them.
-local function met_by(list, leader_of, rank)
-  return lists.filtered(list, function(entry) return leader_of[entry.rank] == leader_of[rank] end)
-end
-
-
--- What would come back if a rank needed no more than the next slowest, and which that is; nil
--- where the CPU time of one of them is not known.
-local function gain_of(group, rank, late_ns)
-  local own, next_one
-  for _, entry in ipairs(group) do
-    if not entry.needs_ns then return nil end
-    if entry.rank == rank then
-      own = entry
-    elseif not next_one or entry.needs_ns > next_one.needs_ns then
-      next_one = entry
-    end
-  end
-  if not own or not next_one then return nil end
-  return math.max(math.min(own.needs_ns - next_one.needs_ns, late_ns), 0), next_one.rank
-end
-
-
--- When the ranges of the first rank begin, on the mean; nil where ranks have more or fewer steps
--- than others, which are then not the same ones, or steps are no ranges.
-local function first_start(group)
+-- Of each rank of a group what results tell. When its ranges begin is told where all have as many
+-- steps, which are then the same ones, and these are ranges.
+local function rank_records(group)
   local differ = lists.any(group, function(own)
     return own.steps ~= group[1].steps or not own.cpu_ns
   end)
-  return not differ and lists.sort(lists.map(group, "start"))[1] or nil
-end
-
-
-local function rank_records(group)
-  local first = first_start(group)
+  local first = not differ and lists.sort(lists.map(group, "start"))[1]
   return json.list(lists.map(group, function(own)
-    return { rank = own.rank, steps = own.steps, start_ns = first and own.start - first,
+    return { rank = own.rank, steps = own.steps, start_ns = first and own.start - first or nil,
       cpu_ns = own.cpu_ns, between_ns = own.between_ns, work_ns = own.work_ns,
       waiting_ns = own.waiting_ns / own.steps }
   end))
@@ -310,45 +244,49 @@ end
 
 -- Is it the rank that others wait for most also without the step of each in which they wait for it
 -- longest? A first step, to which processes come as they were started, says nothing of others.
-local function is_often(caused, rank)
+local function is_often(caused, worst)
   local function rest(entry) return entry.caused_ns - entry.longest_ns end
-  local own, _, most = rest(lists.find(caused, "rank", rank)), lists.largest(caused, rest)
-  return own > 0 and own == most
+  return rest(worst) > 0 and rest(worst) == select(2, lists.largest(caused, rest))
 end
 
 
 -- A phase in which one rank keeps the others waiting; nil where none does. needs: of all its
 -- ranks; caused: list of { rank, caused_ns, late_ns, longest_ns (of a step) }; lacks: the next
--- slowest may not be there.
+-- slowest may not be there. What would come back is known where the CPU time of all is.
 local function phase_of(phase, needs, caused, leader_of, lacks)
-  local worst = verdict.worst(caused)
-  if not worst then return nil end
-  local group = met_by(needs, leader_of, worst.rank)
+  local worst = worst_of(caused)
+  local group = group_of(needs, leader_of[worst.rank])
   local waiting, own = lists.sum(group, "waiting_ns"), lists.find(group, "rank", worst.rank)
-  if #group < 2 or not verdict.is_waiting(waiting, lists.sum(group, "collective_ns"),
-    lists.sum(group, "gpu_time_ns")) or not is_one(worst.caused_ns, waiting, #group) then
+  if #group < 2 or not own or not is_waiting(waiting, lists.sum(group, "collective_ns"),
+    lists.sum(group, "gpu_time_ns")) or not is_one(worst.caused_ns, waiting, #group)
+    or own.steps > 1 and not is_often(caused, worst) then
     return nil
   end
-  local steps = own and own.steps or 0
-  if steps == 0 or steps > 1 and not is_often(caused, worst.rank) then return nil end
-  local made = { phase = phase, rank = worst.rank, steps = steps,
-    share = math.min(worst.caused_ns / waiting, 1), late_ns = worst.late_ns / steps,
+  local made = { phase = phase, rank = worst.rank, steps = own.steps,
+    share = math.min(worst.caused_ns / waiting, 1), late_ns = worst.late_ns / own.steps,
     ranks = rank_records(group) }
-  if not lacks then made.gain_ns, made.next_rank = gain_of(group, worst.rank, made.late_ns) end
+  local _, known = lists.parted(group, "needs_ns")
+  if not lacks and #known == 0 then
+    local next_one, needed = lists.largest(group, function(entry)
+      return entry ~= own and entry.needs_ns
+    end)
+    made.gain_ns = math.max(math.min(own.needs_ns - needed, made.late_ns), 0)
+    made.next_rank = next_one.rank
+  end
   return made
 end
 
 
 local COLUMNS = { "start", "cpu", "cpu_after", "busy", "waiting", "comm_time", "gpu_time" }
 
--- By phase, groups of steps by rank: of those that count and met others in collectives.
-local function steps_by_phase(steps)
-  local own = steps:where { uncounted = false, { "waiting", "~=", false },
-    { "phase", "~=", false } }
-  local groups, by_phase = lists.grouped(own:group { by = { "phase", "world" }, sum = COLUMNS },
-    "phase")
-  local order = lists.map(groups, function(group) return group[1].phase end)
-  return by_phase, lists.sort(order, step_groups.place)
+-- What others waited for each rank in a phase. groups: of collectives by rank and step.
+local function caused_by(groups)
+  return lists.map((lists.grouped(groups, "world")), function(steps)
+    local function caused(step) return step.caused.total end
+    return { rank = steps[1].world, caused_ns = lists.sum(steps, caused),
+      late_ns = lists.sum(steps, function(step) return step.late.total end),
+      longest_ns = select(2, lists.largest(steps, caused)) }
+  end)
 end
 
 
@@ -360,22 +298,18 @@ end
 -- all: collectives that count; ranks: with leader; given:
 -- source (what marks the steps), lacks (ranks are missing, or may be).
 function verdict.phases(made, all, ranks, given)
-  local caused, leader_of = {}, {}
+  local leader_of = {}
   for _, rank in ipairs(ranks) do leader_of[rank.rank] = rank.leader end
-  local entries = {}
-  for _, group in ipairs(collectives.last(all):group {
-    by = { "phase", "world", "number" }, total = { "caused", "late" } }) do
-    local own, phase = group.caused.total, group.phase or false
-    caused[phase] = caused[phase] or {}
-    local entry = lists.entry(caused[phase], entries, tuple(phase, group.world),
-      { rank = group.world, caused_ns = 0, late_ns = 0, longest_ns = 0 })
-    entry.caused_ns, entry.late_ns = entry.caused_ns + own, entry.late_ns + group.late.total
-    entry.longest_ns = math.max(entry.longest_ns, own)
-  end
-  local by_phase, order = steps_by_phase(made.steps)
-  return json.list(lists.map(order, function(phase)
-    return caused[phase] and phase_of(phase, needs_of(by_phase[phase], given.source == "ranges"),
-      caused[phase], leader_of, given.lacks)
+  local _, caused = lists.grouped(collectives.last(all):group {
+    by = { "phase", "world", "number" }, total = { "caused", "late" } }, "phase")
+  local met = made.steps:where { uncounted = false, { "waiting", "~=", false },
+    { "phase", "~=", false } }
+  local phases = lists.grouped(met:group { by = { "phase", "world" }, sum = COLUMNS }, "phase")
+  lists.sort(phases, function(groups) return step_groups.place(groups[1].phase) end)
+  return json.list(lists.map(phases, function(groups)
+    local phase = groups[1].phase
+    return caused[phase] and phase_of(phase, needs_of(groups, leader_of,
+      given.source == "ranges"), caused_by(caused[phase]), leader_of, given.lacks) or nil
   end))
 end
 
