@@ -32,12 +32,10 @@ local function unmark(line)
 end
 
 
--- Words in lines of at most WIDTH columns; first and rest, equally wide, begin
--- them.
-local function fill(words, first, rest)
-  local lines = text.wrap((words:gsub("%s+", " ")), WIDTH - text.width(first))
-  for i, line in ipairs(lines) do lines[i] = (i == 1 and first or rest) .. line end
-  return lines
+-- Words in lines of at most WIDTH columns behind a mark, which is not repeated.
+local function fill(words, mark)
+  local lines = text.wrap((words:gsub("%s+", " ")), WIDTH - text.width(mark))
+  return mark .. table.concat(lines, "\n" .. (" "):rep(#mark))
 end
 
 
@@ -52,111 +50,74 @@ local function cells_of(line)
 end
 
 
--- A table with its columns aligned.
-local function table_lines(rows)
-  local columns, lines = {}, {}
+-- A table with its columns aligned; where that is too wide, a row is a paragraph that hangs below
+-- its first cell.
+local function table_text(rows)
+  local columns = {}
   for i, title in ipairs(cells_of(rows[1])) do
     columns[i] = { key = i, title = title, type = "text" }
   end
   local body = lists.map(table.move(rows, 3, #rows, 1, {}), cells_of)
-  for line in tables.render("table", columns, body):gmatch "[^\n]+" do lines[#lines + 1] = line end
-  return lines
-end
-
-
--- A table that is too wide: a row as a paragraph that hangs below its first cell.
-local function wide_table(rows)
-  local lines = {}
-  for i = 3, #rows do
-    local cells = cells_of(rows[i])
-    lines[#lines + 1] = cells[1]
+  local aligned = tables.render("table", columns, body):gsub("\n$", "")
+  local is_wide = false
+  for line in aligned:gmatch "[^\n]+" do is_wide = is_wide or text.width(line) > WIDTH end
+  if not is_wide then return aligned end
+  return table.concat(lists.map(body, function(cells)
     local rest = lists.filtered(table.move(cells, 2, #cells, 1, {}), function(cell)
       return cell ~= ""
     end)
-    lists.add(lines, fill(table.concat(rest, " · "), INDENT, INDENT))
-  end
-  return lines
-end
-
-
-local function render_table(rows)
-  local lines = table_lines(rows)
-  local is_wide = lists.any(lines, function(line) return text.width(line) > WIDTH end)
-  return is_wide and wide_table(rows) or lines
-end
-
-
-local Page = {}
-Page.__index = Page
-
-
-function Page:add(lines) lists.add(self.out, lines) end
-
-
--- Ends the paragraph or table that is being gathered.
-function Page:flush()
-  if self.paragraph then
-    self:add(fill(unmark(self.paragraph), self.first, self.rest))
-  elseif self.rows then
-    self:add(render_table(self.rows))
-  end
-  self.paragraph, self.rows = nil, nil
-end
-
-
-function Page:gather(line)
-  local mark, item = line:match "^(%s*[-*] )(.*)$"
-  if not mark then mark, item = line:match "^(%s*%d+%. )(.*)$" end
-  if mark then
-    self:flush()
-    self.paragraph, self.first, self.rest = item, mark, (" "):rep(#mark)
-  elseif self.paragraph then
-    self.paragraph = self.paragraph .. " " .. line
-  else
-    self.paragraph, self.first, self.rest = line, "", ""
-  end
-end
-
-
--- A line outside of code.
-function Page:line(line)
-  local title = line:match "^#+ (.*)$"
-  if title then
-    self:flush()
-    self:add { self.strong(unmark(title)) }
-  elseif line:find "^<!%-%-" then
-    self:flush()
-  elseif line:find "^|" then
-    if not self.rows then self:flush() end
-    self.rows = self.rows or {}
-    table.insert(self.rows, line)
-  elseif line == "" then
-    self:flush()
-    if self.out[#self.out] ~= "" then self:add { "" } end
-  elseif line:find "^    " and not self.paragraph then
-    self:add { line }
-  else
-    self:gather(line)
-  end
+    return cells[1] .. "\n" .. fill(table.concat(rest, " · "), INDENT)
+  end), "\n")
 end
 
 
 -- Markdown as text. strong: a function that marks a heading; none when absent.
 function plain.render(markdown, strong)
-  local page = setmetatable({ out = {}, strong = strong or function(line) return line end }, Page)
-  local in_code = false
-  for line in (markdown:gsub("\n*$", "\n")):gmatch "(.-)\n" do
-    if line:find "^```" then
-      page:flush()
-      in_code = not in_code
-    elseif in_code then
-      page:add { INDENT .. line }
+  local out, paragraph, mark, rows, in_code = {}, nil, "", nil, false
+  -- ends the paragraph or table that is being gathered
+  local function flush()
+    if paragraph then out[#out + 1] = fill(unmark(paragraph), mark) end
+    if rows then out[#out + 1] = table_text(rows) end
+    paragraph, mark, rows = nil, "", nil
+  end
+  local function gather(line)
+    local item_mark, item = line:match "^(%s*[-*] )(.*)$"
+    if not item_mark then item_mark, item = line:match "^(%s*%d+%. )(.*)$" end
+    if item_mark then
+      flush()
+      paragraph, mark = item, item_mark
     else
-      page:line(line)
+      paragraph = paragraph and paragraph .. " " .. line or line
     end
   end
-  page:flush()
-  return table.concat(page.out, "\n") .. "\n"
+  for line in (markdown:gsub("\n*$", "\n")):gmatch "(.-)\n" do
+    local title = line:match "^#+ (.*)$"
+    if line:find "^```" then
+      flush()
+      in_code = not in_code
+    elseif in_code then
+      out[#out + 1] = INDENT .. line
+    elseif title then
+      flush()
+      out[#out + 1] = strong and strong(unmark(title)) or unmark(title)
+    elseif line:find "^<!%-%-" then
+      flush()
+    elseif line:find "^|" then
+      if not rows then flush() end
+      rows = rows or {}
+      rows[#rows + 1] = line
+    elseif line == "" then
+      flush()
+      if out[#out] ~= "" then out[#out + 1] = "" end
+    elseif line:find "^    " and not paragraph then
+      out[#out + 1] = line
+    else
+      if rows then flush() end
+      gather(line)
+    end
+  end
+  flush()
+  return table.concat(out, "\n") .. "\n"
 end
 
 
