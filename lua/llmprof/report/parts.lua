@@ -15,9 +15,6 @@ local parts = {}
 
 local say, note, join = blocks.say, blocks.note, blocks.join
 
--- Kernels named below the roofline's picture.
-local LEGEND = 20
-
 -- Kernels shown by what they could give back.
 local HEADROOM = 15
 
@@ -109,27 +106,26 @@ function parts.roofline(results, view)
   return join(counted and note(words.coverage(results)), note(words.padding(results)),
     blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
       data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },
-    counted and sections.either("roofline", rows.roofline(results, view.page and LEGEND or nil)),
+    counted and sections.either("roofline", rows.roofline(results)),
     note(words.without_dot(results)), note(words.roofs(results)),
     #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),
     sections.title_block "headroom", parts.headroom(results, not view.page and HEADROOM or nil))
 end
 
 
--- The largest kernels of each stage, its title at a level. name: of the columns; rest:
--- where the others are.
+-- The largest kernels of each stage in their order, its title at a level. name: of the columns;
+-- rest: where the others are.
 local function by_stage(results, name, limit, level, rest)
-  local list, stages, counts = {}, rows.kernel_stages(results)
-  for _, stage in ipairs(stages) do
-    local of, shown = counts[stage], rows.kernels(results, function(kernel)
-      return kernel.stage == stage
-    end, limit)
-    list[#list + 1] = of > 0 and join(blocks.heading { level = level, title = stage },
-      sections.table(name, shown),
-      of > #shown and say(("%s smaller ones are in %s."):format(text.count(of - #shown),
-        rest))) or nil
-  end
-  return #list > 0 and list or say "No kernel ran inside a stage."
+  local groups, by_name = lists.grouped(rows.kernels(results), "stage")
+  if #groups == 0 then return say "No kernel ran inside a stage." end
+  local known = lists.map(results.stages, function(stage) return by_name[stage.name] end)
+  local others = lists.filtered(groups, function(group) return not lists.has(known, group) end)
+  return lists.map(lists.joined(known, others), function(group)
+    local shown = lists.first(group, limit)
+    return join(blocks.heading { level = level, title = group[1].stage },
+      sections.table(name, shown), #group > #shown and say(("%s smaller ones are in %s."):format(
+        text.count(#group - #shown), rest)))
+  end)
 end
 
 

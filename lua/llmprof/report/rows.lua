@@ -37,20 +37,6 @@ local function device_names(results)
 end
 
 
--- Names of the stages that kernels ran in: in the order of the stages, then of the
--- kernels. Second: how many each has.
-function rows.kernel_stages(results)
-  local list, counts = {}, {}
-  local function add(name, count)
-    if not counts[name] then counts[name], list[#list + 1] = 0, name end
-    counts[name] = counts[name] + count
-  end
-  for _, stage in ipairs(results.stages) do add(stage.name, 0) end
-  for _, kernel in ipairs(results.kernels) do add(kernel.stage, 1) end
-  return list, counts
-end
-
-
 -- What a kernel is called where people read; results from before labels have none.
 function rows.label(kernel) return kernel.label or kernel.short_name end
 
@@ -71,49 +57,33 @@ local function device_name(kernel, names)
 end
 
 
--- Kernels with their counters beside them; wanted(kernel) leaves some out, and
--- there are no more than `limit`, if that is given.
-function rows.kernels(results, wanted, limit)
-  local names, list = device_names(results), {}
-  for _, kernel in ipairs(results.kernels) do
-    if #list == limit then break end
-    if not wanted or wanted(kernel) then
-      local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
-        device_name = device_name(kernel, names) }, { __index = kernel })
-      local launch, counters = kernel.launch or {}, kernel.counters or {}
-      for key, value in pairs(counters) do row[key] = value end
-      row.theoretical_percent, row.limiter = launch.occupancy_percent, launch.limiter
-      row.waves, row.tail_share = counters.waves or launch.waves, launch.tail_share
-      row.second = counters.second and counters.second_percent
-        and ("%s %.0f %%"):format(counters.second, counters.second_percent)
-      row.stalls = words.stalls(counters.stalls)
-      row.shapes, row.counted = kernel.shapes, counted(kernel)
-      row.line = kernel.lines and kernel.lines[1] and kernel.lines[1].line
-      row.bound, row.raw = words.bound(kernel.counters), { bound = row.bound }
-      list[#list + 1] = row
-    end
-  end
-  return list
+-- Kernels with their counters beside them.
+function rows.kernels(results)
+  local names = device_names(results)
+  return lists.map(results.kernels, function(kernel)
+    local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
+      device_name = device_name(kernel, names) }, { __index = kernel })
+    local launch, counters = kernel.launch or {}, kernel.counters or {}
+    for key, value in pairs(counters) do row[key] = value end
+    row.theoretical_percent, row.limiter = launch.occupancy_percent, launch.limiter
+    row.waves, row.tail_share = counters.waves or launch.waves, launch.tail_share
+    row.second = counters.second and counters.second_percent
+      and ("%s %.0f %%"):format(counters.second, counters.second_percent)
+    row.stalls = words.stalls(counters.stalls)
+    row.shapes, row.counted = kernel.shapes, counted(kernel)
+    row.line = kernel.lines and kernel.lines[1] and kernel.lines[1].line
+    row.bound, row.raw = words.bound(kernel.counters), { bound = row.bound }
+    return row
+  end)
 end
 
 
--- Kernels with counters, and of those with a point in the roofline its
--- l2_intensity; with a limit those of the largest points.
-function rows.roofline(results, limit)
-  local points = {}
-  for _, point in ipairs(results.roofline and results.roofline.kernels or {}) do
-    points[point.kernel] = point
-  end
-  local list = rows.kernels(results, function(kernel)
-    return kernel.counters ~= nil and (not limit or points[kernel.id] ~= nil)
-  end)
-  if limit then
-    table.sort(list, lists.by("-total_ns", "id"))
-    list = lists.first(list, limit)
-  end
+-- Those with counters; of a point in the roofline its l2_intensity.
+function rows.roofline(results)
+  local list = lists.filtered(rows.kernels(results), "counters")
+  local _, points = lists.grouped(keys.at(results, "roofline.kernels") or {}, "kernel")
   for _, row in ipairs(list) do
-    local point = points[row.id]
-    row.l2_intensity = point and point.l2_intensity
+    row.l2_intensity = points[row.id] and points[row.id][1].l2_intensity
   end
   return list
 end
