@@ -9,81 +9,54 @@ local layout = require "llmprof.bundle.layout"
 local results_file = {}
 
 
--- Lists whose items are ids of kernels, their places in results.kernels, or have one in `field`; or
--- of which each has a list of such in `kernels`.
-local KERNELS = { { "headroom", field = "kernel" }, { "roofline.kernels", field = "kernel" },
-  { "selection.kernels" }, { "selection.groups", lists = true },
-  { "selection.dropped", field = "kernel" }, { "advice.findings", lists = true } }
-
-
--- What is wrong with ids of kernels, or nil.
-local function check_ids(results, where, list, field)
-  for i, item in ipairs(list) do
-    local id = item
-    if field then id = item[field] end
-    if not id then return ("$.%s[%d]: no '%s'"):format(where, i, field) end
-    if not results.kernels[id] then
-      return ("$.%s[%d]%s: no kernel has the id %d"):format(where, i,
-        field and "." .. field or "", id)
-    end
-  end
-  return nil
-end
-
-
-local function check_kernels(results)
-  for i, kernel in ipairs(results.kernels) do
-    if kernel.id ~= i then
-      return ("$.kernels[%d].id: %d expected, got %d"):format(i, i, kernel.id)
-    end
-  end
-  for _, of in ipairs(KERNELS) do
-    local path, list = of[1], keys.at(results, of[1]) or {}
-    local wrong = not of.lists and check_ids(results, path, list, of.field) or nil
-    for i, item in ipairs(of.lists and list or {}) do
-      wrong = wrong
-        or check_ids(results, ("%s[%d].kernels"):format(path, i), item.kernels or {})
-    end
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- Findings name others by their rank.
-local function check_ranks(findings)
-  for i, finding in ipairs(findings) do
-    for _, key in ipairs { "after", "unlocks" } do
-      for k, rank in ipairs(finding[key] or {}) do
-        if not findings[rank] then
-          return ("$.advice.findings[%d].%s[%d]: no finding has the rank %d"):format(i, key, k,
-            rank)
-        end
+-- What is wrong first with what results point at: kernels by their ids, which are their places,
+-- findings by their ranks, and functions of a tree, each below the one that called it; or nil.
+local function check_pointers(results)
+  local wrong
+  local function refuse(...) wrong = wrong or ("$." .. (...)):format(select(2, ...)) end
+  -- The items of a list, or a field of each, are places in `targets`. what: these are called.
+  local function check(targets, what, path, list, field)
+    for i, item in ipairs(list or {}) do
+      local place = item
+      if field then place = item[field] end
+      if not place then
+        refuse("%s[%d]: no '%s'", path, i, field)
+      elseif not targets[place] then
+        refuse("%s[%d]%s: no %s %d", path, i, field and "." .. field or "", what, place)
       end
     end
   end
-  return nil
-end
-
-
--- Each function of a tree stands below the one that called it.
-local function check_trees(results)
+  local function check_kernels(path, list, field)
+    check(results.kernels, "kernel has the id", path, list, field)
+  end
+  local selection, findings = results.selection or {}, results.advice.findings
+  for i, kernel in ipairs(results.kernels) do
+    if kernel.id ~= i then refuse("kernels[%d].id: %d expected, got %d", i, i, kernel.id) end
+  end
+  check_kernels("headroom", results.headroom, "kernel")
+  check_kernels("roofline.kernels", keys.at(results, "roofline.kernels"), "kernel")
+  check_kernels("selection.kernels", selection.kernels)
+  for i, group in ipairs(selection.groups or {}) do
+    check_kernels(("selection.groups[%d].kernels"):format(i), group.kernels)
+  end
+  check_kernels("selection.dropped", selection.dropped, "kernel")
+  for i, finding in ipairs(findings) do
+    local path = ("advice.findings[%d]."):format(i)
+    check_kernels(path .. "kernels", finding.kernels)
+    check(findings, "finding has the rank", path .. "after", finding.after)
+    check(findings, "finding has the rank", path .. "unlocks", finding.unlocks)
+  end
   for i, stage in ipairs(keys.at(results, "cpu_samples.stages") or {}) do
     local most = 0
     for k, frame in ipairs(stage.tree) do
       if frame.depth > most then
-        return ("$.cpu_samples.stages[%d].tree[%d].depth: at most %d expected, got %d"):format(i, k,
-          most, frame.depth)
+        refuse("cpu_samples.stages[%d].tree[%d].depth: at most %d expected, got %d", i, k, most,
+          frame.depth)
       end
       most = frame.depth + 1
     end
   end
-  return nil
-end
-
-
-local function check_pointers(results)
-  return check_kernels(results) or check_ranks(results.advice.findings) or check_trees(results)
+  return wrong
 end
 
 
