@@ -58,13 +58,6 @@ local function leading(stages)
 end
 
 
-local function add(series, name, column, count, ns)
-  local values = series[name] or {}
-  for i = #values + 1, count do values[i] = 0 end
-  series[name], values[column] = values, values[column] + ns / 1e6
-end
-
-
 -- { stages, series = { { name, ms = one per stage } } }, or nil: one instance of
 -- each stage, by category of kernel, what else the GPU did, and idle.
 function charts.categories(results)
@@ -73,18 +66,21 @@ function charts.categories(results)
   end)
   if #stages == 0 then return nil end
   local order = leading(stages)
-  local known, series = lists.set(order), {}
-  for i, stage in ipairs(stages) do
-    for _, row in ipairs(stage.categories) do
-      add(series, known[row.category] and row.category or REST, i, #stages, row.gpu_time_ns)
-    end
-    add(series, "GPU idle", i, #stages, (overhead.idle_of(results, stage)))
+  local known = lists.set(order)
+  local function ms_of(name)
+    return json.list(lists.map(stages, function(stage)
+      return lists.sum(stage.categories, function(row)
+        return (known[row.category] and row.category or REST) == name and row.gpu_time_ns / 1e6
+      end)
+    end))
   end
   order[#order + 1] = REST
-  order[#order + 1] = "GPU idle"
-  local list = lists.map(order, function(name)
-    return series[name] and { name = name, ms = json.list(series[name]) } or nil
+  local list = lists.map(order, function(name) return { name = name, ms = ms_of(name) } end)
+  list = lists.filtered(list, function(one) return lists.sum(one.ms, function(ms) return ms end) > 0
   end)
+  list[#list + 1] = { name = "GPU idle", ms = json.list(lists.map(stages, function(stage)
+    return overhead.idle_of(results, stage) / 1e6
+  end)) }
   return { stages = json.list(lists.map(stages, "name")), series = json.list(list) }
 end
 
