@@ -127,21 +127,6 @@ local function operator_table(results)
 end
 
 
--- What profiling made of the stages' times: "prefill -4.8 %, decode +13.5 %"; nil without.
-local function inflation_line(results)
-  local said = {}
-  for _, row in ipairs(rows.overhead(results)) do
-    local stage = lists.find(results.stages, "name", row.name)
-    if stage and not stage.parent then
-      said[#said + 1] = ("%s %s%s %%"):format(row.name, row.inflation > 0 and "+" or "",
-        text.number(row.inflation * 100, 1))
-    end
-  end
-  if #said == 0 then return words.no_overhead(results) end
-  return ("Profiling changed times by %s."):format(table.concat(said, ", "))
-end
-
-
 -- How far it can be trusted, and where it is from.
 local function trust_line(results)
   local said, share = {}, results.totals and results.totals.stage_share
@@ -151,7 +136,7 @@ local function trust_line(results)
   end
   said[#said + 1] = words.source(results)
   said[#said + 1] = words.repeats(results)
-  said[#said + 1] = inflation_line(results)
+  if #rows.overhead(results) == 0 then said[#said + 1] = words.no_overhead(results) end
   said[#said + 1] = ("Everything else is in %s."):format(layout.reports.full)
   return table.concat(said, " ")
 end
