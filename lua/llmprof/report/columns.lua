@@ -53,17 +53,14 @@ end
 
 local kernel = {
   id("id", "#", "number of the kernel in the bundle"),
-  name("label", "kernel", 72, "what it does, its types or tile, where it is from; one per full "
-    .. "name"),
+  name("label", "kernel", 72, "what it does, its types or tile; one for each full name"),
   word("device_name", "device", "GPU, and its number"),
   word("where", "stage"), word("category", "category"),
   ms("total_ns", "total", 3, "sum of their durations"),
   count("calls", "calls", "launches"),
   ms("mean_ns", "mean", 4, "mean of them"),
-  bar("share", "of kernels", "of the time of all kernels of all stages, or of the stage where the "
-    .. "table is of one: copies and graphs that were traced as wholes are none"),
-  word("counted", "counters", "what they are of: `own` launches in this stage, those `of` another "
-    .. "stage, `other shapes`, or `none`"),
+  bar("share", "of kernels", "of the time of all kernels, without copies and whole graphs"),
+  word("counted", "counters", "of `own` launches, those `of` another stage, `other shapes`"),
   word("bound", "bound", "the unit that is busiest, from 60 % of its peak on: `DRAM`, `L2`, `L1`, "
     .. "`tensor`, `fp32`, `fp64`, `ALU`, `issue`; below that `latency`, where every unit is known; "
     .. "`unknown` with what was not measured; `waiting` for other ranks. `some SM unit` and `L2 or "
@@ -78,24 +75,19 @@ local kernel = {
   word("stalls", "warps wait for", "the two largest reasons, of the cycles of all warps, by "
     .. "NVIDIA's names and in words; with `counters.set=full`, or ncu's WarpStateStats",
     { optional = true }),
-  count("theoretical_percent", "theoretical %", "warps that the blocks of the shape with the most "
-    .. "time fill at most: from its registers, shared memory and threads, and the chip's limits; "
-    .. "no counter", { optional = true }),
+  count("theoretical_percent", "theoretical %", "warps that the blocks of its main shape fill at "
+    .. "most, by registers, shared memory, threads and the chip; no counter", { optional = true }),
   word("limiter", "limited by", "what keeps more of its warps from an SM: registers, shared "
     .. "memory, the block's size, blocks per SM; with less than one wave the grid's size",
     { optional = true }),
   number("waves", "waves", 2, "its grid over the blocks that all SMs hold at once",
     { optional = true }),
-  number("tail_share", "tail %", 0, "places for blocks that stay empty in the last wave, of those "
-    .. "of all waves: the most that whole waves would save, where blocks take the same time",
-    { scale = 100, optional = true }),
-  number("intensity", "AI FLOP/B", 2, "arithmetic intensity: FLOP of all precisions, tensor cores "
-    .. "included, by bytes moved to and from DRAM"),
-  number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2, of kernels "
-    .. "measured in these very shapes; with the bandwidths in the line of roofs it says which "
-    .. "memory binds"),
-  count("padding", "tiles x", "a matmul that fills its tiles: its FLOP and AI are at least this "
-    .. "many times what its tokens need", { optional = true }),
+  number("tail_share", "tail %", 0, "places for blocks that stay empty in the last wave, of all: "
+    .. "the most that whole waves would save", { scale = 100, optional = true }),
+  number("intensity", "AI FLOP/B", 2, "FLOP of all precisions by bytes moved to and from DRAM"),
+  number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2"),
+  count("padding", "tiles x", "FLOP and AI of full tiles, as multiples of what tokens need",
+    { optional = true }),
   name("line", "line", 64, "that launched most of its time, where stacks are known",
     { optional = true }),
   name("name", "full name", 64, "demangled, shortened in the middle; the whole in a footnote",
@@ -160,15 +152,12 @@ columns.stages = {
   ms("std_ns", "std", 2, "of the profiled ranges: sample standard deviation", { lesser = true }),
   ms("min_ns", "min", 2, "the shortest", { lesser = true }),
   ms("max_ns", "max", 2, "the longest", { lesser = true }),
-  ms("gpu_busy_ns", "GPU busy", 2, "time in which at least one operation that the stage launched "
-    .. "ran, mean of its ranges"),
+  ms("gpu_busy_ns", "GPU busy", 2, "an operation that the stage launched ran, mean of its ranges"),
   ms("gpu_idle_ns", "GPU idle", 2, "part of the time in which nothing at all ran on the GPUs; of a "
     .. "time without the profiler, what it is longer than GPU busy", { lesser = true }),
   bar("idle_share", "idle", "that, of the time"),
-  count("launches", "launches", "API calls that launched something, mean",
-    { lesser = true }),
-  count("kernels_per_token", "kernels/token", "kernels for each token; the tokens are the "
-    .. "workload's", { lesser = true }),
+  count("launches", "launches", "API calls that launched something, mean", { lesser = true }),
+  count("kernels_per_token", "kernels/token", "of the workload's tokens", { lesser = true }),
   percent("share", "GPU time", "share of the GPU time of all stages", { lesser = true }),
   word("bound", "bound by", "what takes half of the time or more: `launch`, `CPU`: the GPU is "
     .. "idle; `ranks`: so with the time in which collectives wait; `GPU`; `both`: GPU and CPU in "
@@ -274,8 +263,7 @@ columns.gaps = {
 
 columns.modules = {
   word("stage", "stage"),
-  name("label", "module", 60, "a path whose numbers are `*`; of stacks what follows that of the "
-    .. "module above, a `·` for each around it"),
+  name("label", "module", 60, "numbers as `*`; of stacks below the module above, with a `·`"),
   count("calls", "calls", { optional = true }),
   ms("gpu_ns", "GPU time", 3, "of what was launched in it; of a module, with the modules in it"),
   ms("gpu_self_ns", "itself", 3, "of what no module in it launched"),
@@ -292,13 +280,11 @@ columns.lines = {
   word("stage", "stage"),
   name("line", "line", 96, "file and line; `torch.compile/` is a file that it generated"),
   name("function", "function", 32, "that the line is in"),
-  ms("gpu_ns", "GPU time", 3, "of what it launched; of CUDA graphs what it put into them, of "
-    .. "torch.profiler what it replayed"),
+  ms("gpu_ns", "GPU time", 3, "of what it launched, in CUDA graphs what it put into them"),
   bar("share", "share", "of the stage's GPU time"),
   ms("idle_ns", "idle before", 3, "the GPU had nothing to do before these operations"),
   count("kernels", "kernels", "operations"),
-  ms("host_ns", "CPU", 3, "from the return of the call before each launch, of its thread, to its "
-    .. "own; of graphs none"),
+  ms("host_ns", "CPU", 3, "from the return of the call before each launch to its own"),
   name("module", "module", 72, "torch module of most of it, numbers as `*`"),
   name("launched", "launched", 72, "what took most of it", { lesser = true }),
 }
@@ -367,17 +353,15 @@ columns.efficiency = {
   word("label", "stage"),
   ms("time_ns", "time", 2,
     "one range of the stage; the plain runs' where there were any (`overhead`)"),
-  number("flops", "model GFLOP", 1, "matmuls, convolutions and attention; a multiply-add is 2 "
-    .. "FLOP", { scale = 1e-9 }),
-  number("bytes", "must move GB", 3, "what has to move at least: each weight once per pass, the KV "
-    .. "cache read and written; activations can stay on the chip", { scale = 1e-9 }),
+  number("flops", "model GFLOP", 1, "of matmuls, convolutions and attention", { scale = 1e-9 }),
+  number("bytes", "must move GB", 3, "each weight once per pass, the KV cache read and written",
+    { scale = 1e-9 }),
   number("intensity", "FLOP/B", 1, "the two, divided"),
   number("mfu", "MFU %", 3, "model FLOP by time by the GPU's peak", { scale = 100 }),
   number("mbu", "MBU %", 3, "bytes by time by the GPU's memory bandwidth", { scale = 100 }),
   number("hfu", "HFU %", 3, "FLOP that ncu counted, padding included, by time by the peak",
     { scale = 100 }),
-  ms("floor_ns", "floor", 3, "the shortest time possible: the longer of FLOP by peak and bytes by "
-    .. "bandwidth"),
+  ms("floor_ns", "floor", 3, "the longer of FLOP by peak and bytes by bandwidth"),
   word("floor_bound", "floor by", "which of the two: `compute` or `memory`"),
   number("times_floor", "time / floor", 1, "how many times longer than that it took"),
 }
@@ -387,21 +371,17 @@ columns.sampled = {
   percent("gpu", "GPU active", "of the stage's time in which the GPU's front end was active"),
   percent("sm", "SMs active", "mean share of the SMs that had a warp"),
   percent("tensor", "tensor active", "mean share of the tensor pipes that worked"),
-  number("dram_read_bytes", "read GB", 3, "what was read from memory in one instance: the share of "
-    .. "its bus by theoretical bandwidth and time", { scale = 1e-9 }),
-  number("dram_write_bytes", "written GB", 3, "what was written, likewise", { scale = 1e-9 }),
-  number("mbu", "MBU sampled %", 3, "both by time, plain where that is known, by the GPU's memory "
-    .. "bandwidth: to compare with MBU % of the table above", { scale = 100 }),
+  number("dram_read_bytes", "read GB", 3, "read from memory in one instance", { scale = 1e-9 }),
+  number("dram_write_bytes", "written GB", 3, "written, likewise", { scale = 1e-9 }),
+  number("mbu", "MBU sampled %", 3, "both by time by the GPU's memory bandwidth", { scale = 100 }),
   number("hfu", "HFU sampled %", 3, "time of the tensor pipes by that time, as HFU %",
     { scale = 100 }),
   number("bytes", "must move GB", 3, "as above", { scale = 1e-9 }),
-  number("times_bytes", "sampled / must move", 2, "how many times as much as the model must was "
-    .. "moved"),
+  number("times_bytes", "sampled / must move", 2, "moved, as a multiple of what must be"),
   number("counted_bytes", "counted GB", 3, "what counters say that the measured kernels moved",
     { scale = 1e-9 }),
   percent("counted_share", "counted of time", "of the time of the stage's kernels that these are"),
-  percent("covered", "sampled of time", "of the stage's time that samples cover; below 90 % "
-    .. "nothing is said"),
+  percent("covered", "sampled of time", "of the stage's time that samples cover"),
 }
 
 columns.headroom = {
@@ -416,8 +396,7 @@ columns.headroom = {
 columns.operators = {
   name("name", "operator", 48, "its name"),
   count("calls", "calls", "how often, in that pass"),
-  ms("host_total_ns", "host total", 3, "with what it called; time in an operator of the same name "
-    .. "counts once, where key_averages counts it twice (aten::sum calls aten::sum)"),
+  ms("host_total_ns", "host total", 3, "with what it called, of its own name once"),
   ms("host_self_ns", "host self", 3, "without"),
   ms("device_total_ns", "device total", 3, "GPU time of what was launched in it"),
   ms("device_self_ns", "device self", 3, "of what it launched by itself"),
@@ -432,8 +411,7 @@ columns.timeline_operators = {
   count("launches", "launches", "how many joined"),
   ms("gpu_time_ns", "GPU time", 3, "theirs, on the timeline"),
   bar("share", "of the stage's", "of the GPU time of all launches of the stage"),
-  ms("outside_ns", "GPU idle before, outside CUDA", 3, "in which the GPU waited for them and the "
-    .. "CPU was in no CUDA call: in the framework or the interpreter"),
+  ms("outside_ns", "GPU idle before, outside CUDA", 3, "the CPU was in the framework"),
   name("line", "launched in", 64, "line that launched most of it, where stacks are known",
     { optional = true }),
   word("function", "function", "that the line is in", { max = 32, optional = true }),
@@ -473,8 +451,7 @@ columns.selection = {
   word("name", "stage"),
   count("selected", "kernels", "kernels chosen for measuring"),
   count("of", "of", "kernels of the stage"),
-  percent("coverage", "counters cover", "share of the time of the stage's kernels whose launches "
-    .. "were measured in it, with their shapes"),
+  percent("coverage", "counters cover", "of the time of the stage's kernels"),
 }
 
 columns.integrity = {
@@ -491,19 +468,16 @@ columns.overhead = {
   number("plain_max_ms", "most ms", 2, "the slowest plain run"),
   number("profiled_ms", "profiled ms", 2, "the stage with nsys"),
   percent("inflation", "inflation", "what profiling adds"),
-  word("verdict", "profiled is", "slower, or can't tell: the plain runs differ as much among "
-    .. "themselves"),
+  word("verdict", "profiled is", "slower, faster, or can't tell"),
 }
 
 columns.running_cost = {
   word("stage", "stage", "without a parent"),
   ms("time_ns", "time", 2, "without the profiler where that was timed"),
-  number("tokens", "tokens", 1, "of prefill those it takes, of decode those it makes, all "
-    .. "sequences"),
+  number("tokens", "tokens", 1, "that prefill takes and decode makes, of all sequences"),
   number("per_million_tokens", "cost of 1M tokens", 2, "of all GPUs that ran it, for its tokens"),
   word("currency", "currency", "what the cost is in: `price.currency`", { optional = true }),
-  number("energy_j", "energy J", 2, "under the profiler; absent where samples do not tell it "
-    .. "apart", { optional = true }),
+  number("energy_j", "energy J", 2, "under the profiler", { optional = true }),
   number("energy_j_per_token", "J/token", 3, "that, by its tokens", { optional = true }),
   percent("idle_share", "of it idle", "what the GPUs draw while no kernel runs",
     { optional = true }),
@@ -548,8 +522,7 @@ columns.pipeline = {
   id("stage", "PP", "stage of the pipeline"),
   id("dp", "DP", "place in data parallel", { optional = true }),
   word("who", "ranks", "of the stage"),
-  ms("busy_ns", "works", 2, "the GPU ran more than sends and receives; mean over the stage's "
-    .. "ranks"),
+  ms("busy_ns", "works", 2, "the GPU ran more than sends and receives, mean over ranks"),
   ms("bubble_ns", "bubbles", 2, "it did not, and another stage did"),
   percent("share", "bubbles", "the same of the time in which any stage did"),
   ms("in_p2p_ns", "of them in receives", 2, "a send or a receive was under way"),
@@ -558,8 +531,7 @@ columns.pipeline = {
 columns.rank_stages = {
   word("phase", "stage", "phase of the step"),
   word("who", "rank"),
-  count("count", "steps", "how many; over ranks those of the rank with the most, or all where one "
-    .. "has less than half of that"),
+  count("count", "steps", "how many; over ranks those of the rank with the most"),
   ms("mean_ns", "mean", 3, "length of a step; p50, p90 and max, too"),
   ms("p50_ns", "p50", 3, "median"),
   ms("p90_ns", "p90", 3, "nine of ten are below"),
@@ -605,8 +577,7 @@ columns.step_rows = {
 }
 
 columns.collectives = {
-  name("name", "kernel", 48, "function; algorithm and protocol of NCCL are not told by it: "
-    .. "`..._RING_LL` runs all but trees"),
+  name("name", "kernel", 48, "`..._RING_LL` of NCCL runs all but trees"),
   word("op", "operation", "what the collective does"),
   word("library", "by", "library"),
   count("count", "a rank", "kernels on each rank"),
@@ -622,8 +593,8 @@ columns.collectives = {
   number("busbw", "bus GB/s", 1, "bandwidth that a link must have given, as nccl-tests counts it",
     { scale = 1e-9, optional = true }),
   word("link", "link", "between the GPUs, where all such GPUs have it", { optional = true }),
-  percent("link_share", "link", "bus GB/s of what that carries in one direction (`conf/hardware`, "
-    .. "from NVIDIA's data sheets)", { optional = true }),
+  percent("link_share", "link", "bus GB/s of what that carries in one direction",
+    { optional = true }),
 }
 
 columns.late = {
@@ -719,12 +690,10 @@ columns.kv_cache = {
 
 columns.idle_threads = {
   word("phase", "stage"), id("rank", "rank"),
-  ms("idle_ns", "idle", 2, "nothing ran on the GPU before the first operation of such steps, all "
-    .. "together"),
+  ms("idle_ns", "idle", 2, "of the GPU before such steps, all together"),
   id("tid", "thread", "its number"),
   word("thread", "its name", "as the program set it"),
-  ms("calls_ns", "in CUDA calls", 2, "that do not wait for the GPU, while it was idle before such "
-    .. "steps"),
+  ms("calls_ns", "in CUDA calls", 2, "that do not wait for the GPU, while it was idle"),
   word("call", "mostly in", "the call with most of that"),
   ms("waiting_ns", "waiting for the GPU", 2, "in calls that do"),
   ms("ranges_ns", "in ranges", 2, "of NVTX"),
@@ -737,12 +706,10 @@ columns.request_rows = {
   ms("tpot_ns", "TPOT", 2, "per token after it"),
   ms("length_ns", "answered", 2, "until its last"),
   count("tokens", "tokens"),
-  id("first_step", "first step", "that overlaps it, from 0, of the steps of the first rank that "
-    .. "ran something"),
+  id("first_step", "first step", "that overlaps it, from 0, of the first rank with steps"),
   count("steps", "steps"),
   id("prefill_step", "prefill step", "the only one that can have prefilled it"),
-  ms("stall_ns", "stalls", 2, "steps that prefilled others while it was in decode, beyond a decode "
-    .. "step"),
+  ms("stall_ns", "stalls", 2, "prefill of others while it was in decode"),
 }
 
 columns.kv_transfers = {
@@ -757,8 +724,7 @@ columns.engine_looks = {
   count("waiting", "waiting", "the same of those that wait"),
   number("kv_percent", "KV cache %", 1, "in use, as the engine says"),
   count("preemptions", "preemptions", "since the sample before, as the engine says"),
-  count("steps", "steps since", "that began since the sample before, of the first rank that ran "
-    .. "any"),
+  count("steps", "steps since", "since the sample before, of the first rank with any"),
   number("batch", "mean batch", 1, "of these steps, where labels give it"),
   ms("step_ns", "mean step", 2, "length of these steps"),
 }
@@ -782,16 +748,14 @@ columns.compare_sides = {
 }
 
 columns.compare_differences = {
-  word("group", "of", "what differs belongs to: model, machine, clocks, capture, work, workload, "
-    .. "configuration"),
+  word("group", "of", "model, machine, clocks, capture, work, workload or configuration"),
   word("name", "differs", "its name"),
   word("before", "before", "of the first side"),
   word("after", "after", "of the other"),
 }
 
 columns.compare_times = {
-  word("label", "time of", "stage, or latency as in [bundle.md](bundle.md); · marks stages inside "
-    .. "the one above"),
+  word("label", "time of", "stage or latency; · marks stages inside the one above"),
   number("before", "before", 2), number("after", "after", 2),
   word("unit", "unit", "of before, after and change"),
   number("difference", "change", 2, "after less before"),
@@ -799,8 +763,7 @@ columns.compare_times = {
   percent("low", "from", "lower end of the interval, of before", { lesser = true }),
   percent("high", "to", "upper end", { lesser = true }),
   word("verdict", "verdict", "see above"),
-  percent("of_change", "of the change", "share of the changes: of all stages without a parent, of "
-    .. "the stage's pieces, of all kernels", { lesser = true }),
+  percent("of_change", "of the change", "of all changes beside it", { lesser = true }),
   word("basis", "times", "plain or profiled", { lesser = true }),
   word("why", "because", "what the verdict rests on", { lesser = true }),
 }
@@ -823,8 +786,7 @@ columns.compare_work = {
 
 columns.compare_where = {
   word("stage", "stage"),
-  word("what", "GPU time or idle time", "a category of kernels; idle time by what the CPU did "
-    .. "meanwhile"),
+  word("what", "GPU time or idle time", "category of kernels, or what the CPU did meanwhile"),
   ms("before_ns", "before", 2, "per instance of the stage"),
   ms("after_ns", "after", 2),
   ms("difference_ns", "change", 2, "after less before"),
@@ -832,13 +794,11 @@ columns.compare_where = {
 }
 
 columns.compare_lines = {
-  name("line", "line", 72, "of the program, as in Lines; its `function`, and the `module` of most "
-    .. "of it"),
+  name("line", "line", 72, "of the program"),
   name("function", "function", 32, "of the line"),
   word("stage", "stage"), ms("before_ns", "before", 3), ms("after_ns", "after", 3),
   ms("difference_ns", "change", 3),
-  ms("idle_ns", "change of idle before", 3, "time in which the GPU had nothing to do before what "
-    .. "the line launched"),
+  ms("idle_ns", "change of idle before", 3, "the GPU had nothing to do"),
   percent("share", "of the change", { lesser = true }),
   name("module", "module", 72, "of most of what the line launched", { lesser = true }),
   name("was", "was", 48, "the old name of a renamed kernel; the old place of a line",
@@ -899,8 +859,7 @@ columns.sweep_runs = {
 columns.sweep_loads = {
   word("label", "settings"),
   number("offered_per_s", "sent/s", 2, "requests, as they were sent"),
-  number("completed_per_s", "answered/s", 2, "requests answered over the time from the first sent "
-    .. "to the last answer"),
+  number("completed_per_s", "answered/s", 2, "from the first sent to the last answer"),
   number("tokens_per_s", "tokens/s", 1),
   ms("ttft_p50_ns", "TTFT p50", 2, "as clients saw it"),
   ms("ttft_p99_ns", "TTFT p99", 2, "likewise"),
