@@ -193,30 +193,14 @@ local function basis(stage)
 end
 
 
--- The modules of all sampled stacks, numbered by the samples in their functions, most first.
-local function numbered(stages)
-  local list, by_name, number = {}, {}, {}
-  for _, stage in ipairs(stages) do
-    for _, frame in ipairs(stage.tree) do
-      if frame.module then
-        local one = lists.entry(list, by_name, frame.module, { name = frame.module, samples = 0 })
-        one.samples = one.samples + frame.self
-      end
-    end
-  end
-  for i, one in ipairs(lists.sort(list, "-samples", "name")) do number[one.name] = i end
-  return number
-end
-
-
-local function of_stage(number, stage, view, modules)
+local function of_stage(number, stage, view)
   local title = stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
   local shown = lists.first(sections.stack_rows(stage, "functions"),
     view.page and ON_PAGE or FUNCTIONS)
   return { blocks.title(title), blocks.note(basis(stage)),
     blocks.flame { name = tostring(number), samples = stage.samples, tree = stage.tree,
-      modules = modules, label = ("%s samples of %s: the outermost function on top, each as wide "
-        .. "as its share of them"):format(text.count(stage.samples), title) },
+      label = ("%s samples of %s: the outermost function on top, each as wide as its share of "
+        .. "them"):format(text.count(stage.samples), title) },
     sections.table("stage_functions", shown),
     stage.different > #shown and blocks.note(("%d of %s functions, those with most samples of "
       .. "their own: llmprof show RUN cpu_samples has more."):format(#shown,
@@ -231,8 +215,7 @@ function pictures.blocks(results, view)
   list[1] = blocks.note("What a sampler saw the CPU in at regular times: a share of the samples "
     .. "is a share of the time on a CPU. A thread that waits is usually not sampled."
     .. outside)
-  local modules = numbered(made.stages)
-  for i, stage in ipairs(made.stages) do list[#list + 1] = of_stage(i, stage, view, modules) end
+  for i, stage in ipairs(made.stages) do list[#list + 1] = of_stage(i, stage, view) end
   return list
 end
 

@@ -161,16 +161,12 @@ end
 local ROW, BASE, COLOURS, SHADES, NAME = 18, 13, 8, 3, 200
 
 
--- The class of a frame. Of sampled functions the modules with most samples have a colour each, the
--- same in every graph, and the others are grey; of GPU time a file has a shade of grey.
+-- The class of a frame: by its module one of the colours or, of GPU time, by its file a shade of
+-- grey; the same in every graph.
 local function colour(frame, block)
-  if block.of ~= "ns" then
-    local number = block.modules[frame.module or false]
-    return number and number <= COLOURS and "m" .. number - 1 or "g0"
-  end
   local sum, module = 0, frame.module and frame.module:gsub(":%d+$", "") or frame.name
   for _, byte in ipairs { module:byte(1, 64) } do sum = (sum * 31 + byte) % 65521 end
-  return "g" .. sum % SHADES
+  return block.of == "ns" and "g" .. sum % SHADES or "m" .. sum % COLOURS
 end
 
 
@@ -240,7 +236,7 @@ function charts.flame(block)
     .. "</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
     text.html(block.label), table.concat(out), text.html(block.label),
     block.of == "ns" and "A shade of grey is a file, a colour a category of kernels"
-      or "A colour is a library or script, grey the rest of them")
+      or "A library or script has one colour")
 end
 
 

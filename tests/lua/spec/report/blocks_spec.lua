@@ -20,7 +20,7 @@ local examples = {
   chart = { name = "x", label = HOSTILE, data = {}, otherwise = HOSTILE },
   multiples = { label = HOSTILE, what = "step", panels = { { title = HOSTILE, count = 1, least = 1,
     most = 2, bars = { { whole = 2, work = 1, wait = 1 } } } } },
-  flame = { name = HOSTILE, label = HOSTILE, samples = 3, modules = {}, tree = {
+  flame = { name = HOSTILE, label = HOSTILE, samples = 3, tree = {
     { depth = 0, name = HOSTILE, module = HOSTILE, self = 0, total = 3 },
     { depth = 1, name = HOSTILE, self = 3, total = 3 } } },
   timeline = { results = { stages = {} } },
