@@ -117,20 +117,24 @@ end
 -- A row of a frame as a Lua value: fields are columns, by name or alias.
 local Row = { __name = "llmprof.row" }
 
--- By row: { rows (the frame of C), number, names (columns to list) }.
-local inner = setmetatable({}, { __mode = "k" })
+-- By row: { rows (the frame of C), number, names (columns to list) }; and by frame the columns
+-- by what they were called.
+local inner, known = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" })
 
 
 function show.new_row(rows, number, names)
   local self = setmetatable({}, Row)
   inner[self] = { rows = rows, number = number, names = names }
+  known[rows] = known[rows] or {}
   return self
 end
 
 
 function Row:__index(name)
   local own = inner[self]
-  return own.rows:get(own.number, columns.check(own.rows, name).name)
+  local called = known[own.rows]
+  called[name] = called[name] or columns.check(own.rows, name).name
+  return own.rows:get(own.number, called[name])
 end
 
 
@@ -159,16 +163,9 @@ end
 -- One row that moves: what functions called for every row get, and a function
 -- to move it. It is the same table each time.
 function show.row_reader(rows)
-  local resolved, position = {}, 0
-  local function index(_, name)
-    local known = resolved[name]
-    if not known then
-      known = columns.check(rows, name).name
-      resolved[name] = known
-    end
-    return rows:get(position, known)
-  end
-  return setmetatable({}, { __index = index }), function(number) position = number end
+  local self = show.new_row(rows, 0, columns.names(rows))
+  local own = inner[self]
+  return self, function(number) own.number = number end
 end
 
 
