@@ -10,7 +10,8 @@ local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local whatif = lazy "llmprof.whatif"
 
-local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
+local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true,
+  summary = false }
 
 
 -- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.

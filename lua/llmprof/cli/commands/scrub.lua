@@ -13,6 +13,7 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "scrub",
   usage = "scrub [OPTION...] TRACE | RUN_ID | FOLDER | latest",
+  summary = "copy an export without what it tells about the machine and its user",
   details = [[
 Events, kernel names, NVTX texts and lines of Python stay, these without the folders
 that packages lie in; environment variables, command lines, output of processes, host
@@ -33,9 +34,9 @@ there: llmprof clean --cache removes it.]],
 -- what a killed command leaves there is removed by the next, whatever that does.
 -- What is no export becomes one first.
 local function copy(path, trace, target)
-  local folder = target:match "^(.+)/[^/]*$" or target:match "^/" or "."
+  local folder = argument.folder_of(target)
   errors.check(fs.access(folder, "w"))
-  local made <close> = private.folder(errors.check(fs.realpath(folder)))
+  local made <close> = private.folder(folder)
   if trace:info().reader ~= "nsys" then
     path = made.path .. "/run.sqlite"
     errors.check(trace:sqlite(path))
@@ -54,10 +55,6 @@ function command.run(given, words)
   if not given.force and fs.lstat(target) then
     errors.raise("usage", target .. ": the file is there already",
       { hint = "--force replaces it, -o FILE writes another" })
-  end
-  local folder = target:match "^(.*/)[^/]*$"
-  if folder and not fs.stat(folder) then
-    errors.raise("usage", ("%s: no such folder"):format(folder))
   end
   local trace = trace_file.open(path) -- or an error that says what it is instead
   local taken, message = copy(path, trace, target)
