@@ -20,9 +20,9 @@ local query = {}
 local Frame = { __name = "llmprof.query" }
 local methods = {}
 
--- By frame: { rows (of C), sorting and below (not sorted yet), shown (columns
--- to print), limit, bar, draw (gives the picture to print), asked (of where: the
--- rows before and the conditions) }. Not fields, which are columns to their users.
+-- By frame: { rows (of C), shown (columns to print), limit, bar, draw (gives the
+-- picture to print), asked (of where: the rows before and the conditions) }. Not
+-- fields, which are columns to their users.
 local inner = setmetatable({}, { __mode = "k" })
 
 
@@ -60,34 +60,21 @@ end
 function query.is(value) return getmetatable(value) == Frame end
 
 
--- The frame of C beneath, sorted if that was put off.
+-- The frame of C beneath.
 local function rows_of(self)
   local state = inner[self]
   if not state then usage("a frame is expected", "methods are called with a colon: f:top(10)") end
-  if state.sorting then
-    state.rows = check(state.below:sort(state.sorting))
-    state.sorting, state.below = nil, nil
-  end
   return state.rows
 end
 
 
--- The frame of C of a query.
 query.rows = rows_of
-
-
--- What is below a sorting that was put off, and that sorting.
-local function unsorted(self)
-  local state = inner[self]
-  if state and state.sorting then return state.below, state.sorting end
-  return rows_of(self), nil
-end
 
 
 -- Where a frame has no rows, what is made of it can say the same of why.
 local function asked_of(self)
   local state = inner[self]
-  return #unsorted(self) == 0 and state.asked or nil
+  return #rows_of(self) == 0 and state.asked or nil
 end
 
 
@@ -143,10 +130,7 @@ end
 
 
 function methods:head(n)
-  n = check_count("head", n, 10)
-  local below, sorting = unsorted(self)
-  if sorting then return derived(self, check(below:sort(sorting, n))) end
-  return derived(self, check(below:slice(1, n)))
+  return derived(self, check(rows_of(self):slice(1, check_count("head", n, 10))))
 end
 
 
@@ -168,7 +152,7 @@ end
 function methods:sort(...)
   local rows, names = rows_of(self), { ... }
   if #names == 0 then usage("sort: by which columns?", 'for example: sort("-dur", "name")') end
-  return wrap { below = rows, sorting = sort_keys(rows, names), shown = inner[self].shown }
+  return derived(self, check(rows:sort(sort_keys(rows, names))))
 end
 
 
@@ -477,7 +461,7 @@ end
 
 -- Names of the columns of a frame, for completion.
 function query.column_names(self)
-  return columns.names((unsorted(self)))
+  return columns.names(rows_of(self))
 end
 
 

@@ -92,11 +92,7 @@ end
 
 function command.run(argv)
   if #argv ~= 2 then errors.raise("usage", "ask: code and a run are expected") end
-  local chunk, wrong = evaluate.compile(argv[1], "=code", command.environment { argv[2] })
-  local said
-  if chunk then said, wrong = evaluate.run(chunk) end
-  if not said then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
-  out.write(said)
+  out.write(evaluate.answer(argv[1], "=code", command.environment { argv[2] }))
   return 0
 end
 

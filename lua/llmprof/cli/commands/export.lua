@@ -144,9 +144,17 @@ local NO_STACKS = {
     .. "as they are",
 }
 
+-- Stacks by format: the method of a trace, which of its figures counts samples, and their use.
+local STACKS = {
+  folded = { "write_folded", "samples", "speedscope.app and flame graph tools read it" },
+  speedscope = { "write_speedscope", "weight", "open it in speedscope.app" },
+}
+
+
 -- Of operations where lines launched them are known, else of CPU samples; or of what --stacks
--- says. write: the name of the trace's method.
-local function write_stacks(trace, target, given, write, field, use)
+-- says.
+local function write_stacks(trace, target, given, format)
+  local write, field, use = table.unpack(STACKS[format])
   local kind = given.stacks or (trace:knows "lines" and "gpu" or "cpu")
   if kind == "gpu" and not trace:knows "lines" then
     errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
@@ -163,15 +171,7 @@ local function write_stacks(trace, target, given, write, field, use)
 end
 
 
-function writers.folded(trace, target, given)
-  write_stacks(trace, target, given, "write_folded", "samples",
-    "speedscope.app and flame graph tools read it")
-end
-
-
-function writers.speedscope(trace, target, given)
-  write_stacks(trace, target, given, "write_speedscope", "weight", "open it in speedscope.app")
-end
+writers.folded, writers.speedscope = write_stacks, write_stacks
 
 
 function command.run(given, words)
@@ -196,7 +196,7 @@ function command.run(given, words)
     errors.raise("usage", "the output must be another file than the trace")
   end
   local trace = trace_file.open(path)
-  writers[format](trace, target, given)
+  writers[format](trace, target, given, format)
   argument.warn(trace, true)
   return 0
 end

@@ -16,6 +16,7 @@ local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
 local sections = lazy "llmprof.report.sections"
+local source = lazy "llmprof.query.session.source"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
@@ -67,21 +68,13 @@ end
 
 -- A word that is a run stands for the parts of its ranks' files, else for its timeline.
 local function of_runs(words)
-  local list = {}
-  for _, word in ipairs(words) do
-    local is_run = layout.find(word, "manifest") or not fs.stat(word)
-      and layout.find(user.root() .. "/" .. word, "manifest")
-    local parts = {}
-    if is_run then
-      local run = artifacts.open(word, user.root())
-      parts = rank_files.list({ run:path(layout.ranks.folder) }, rank_files.written_parts)
-      if #parts == 0 then parts[1] = run:path(layout.timeline) end
-    else
-      parts[1] = word
-    end
-    lists.add(list, parts)
-  end
-  return list
+  return lists.flat(words, function(word)
+    local path = source.locate(word) or word
+    if not layout.find(path, "manifest") then return { word } end
+    local run = artifacts.open(path, user.root())
+    local parts = rank_files.list({ run:path(layout.ranks.folder) }, rank_files.written_parts)
+    return #parts > 0 and parts or { run:path(layout.timeline) }
+  end)
 end
 
 

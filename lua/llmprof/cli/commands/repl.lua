@@ -108,11 +108,7 @@ end
 -- Run code and print what it returns; its errors are raised.
 function command.evaluate(code, name, paths)
   local environment, globals = environment_of(paths)
-  local chunk, wrong = evaluate.compile(code, name, environment)
-  if not chunk then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
-  local text, err = evaluate.run(chunk)
-  if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
-  out.write(text)
+  out.write(evaluate.answer(code, name, environment))
   warn(globals)
 end
 

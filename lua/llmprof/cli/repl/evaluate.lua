@@ -266,4 +266,14 @@ function evaluate.run(chunk)
 end
 
 
+-- The text of what code gives; raises its errors.
+function evaluate.answer(code, name, environment)
+  local chunk, err = evaluate.compile(code, name, environment)
+  local said
+  if chunk then said, err = evaluate.run(chunk) end
+  if not said then errors.raise(err.kind, err.message, { hint = err.hint }) end
+  return said
+end
+
+
 return evaluate
