@@ -19,16 +19,16 @@ local command = {
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
 thread, with flows from each call to what it launched. Times are counted from the
-start of the session, as in the export. Of a name its first 8 KiB are written. --stage,
---from and --to keep what overlaps them, and what was launched then.
+start of the session, as in the export. Of a name its first 8 KiB are written. --stage keeps
+what overlaps it, and what was launched then.
 
 --format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
 for programs that read these. What llmprof does not keep of a timeline is NULL there.
 
 --format speedscope writes stacks for speedscope.app, folded as collapsed stacks, a line for
 each, which flame graph tools read, too: the GPU's time (ns) by the lines of Python that launched
-what ran, where the trace knows them, else samples of the CPU; --stacks says which. --stage,
---from and --to keep what was sampled, or began, then.]],
+what ran, where the trace knows them, else samples of the CPU; --stacks says which. --stage
+keeps what was sampled, or began, then.]],
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz next to the trace" },
@@ -39,9 +39,6 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
       help = "only while an NVTX range of this name is open; may be repeated" },
     { "stacks", arg = "WHICH", choices = { "gpu", "cpu" },
       help = "of folded and speedscope: the GPU's time or samples of the CPU" },
-    { "from", arg = "MS", type = "number", min = -1e12, max = 1e12,
-      help = "only from this time on" },
-    { "to", arg = "MS", type = "number", min = -1e12, max = 1e12, help = "only until this time" },
     user.root_option,
   },
   completes = "run",
@@ -61,9 +58,6 @@ local function locate(name, root)
 end
 
 
-local function to_ns(ms, otherwise) return ms and math.floor(ms * 1e6 + 0.5) or otherwise end
-
-
 local function no_stage(ranges, name)
   local tags = lists.map(ranges:group { by = { "tag" } }, "tag")
   errors.raise("usage", ("--stage: the trace has no NVTX range '%s'%s"):format(name,
@@ -71,32 +65,17 @@ local function no_stage(ranges, name)
 end
 
 
--- When ranges of these names are open between two times: windows in order that do not overlap.
-local function stage_windows(trace, names, first, last)
+-- When ranges of these names are open, { first, last } in ns, last not included: windows in order
+-- that do not overlap; nil without names.
+local function windows_of(trace, names)
+  if not names then return nil end
   local ranges = check(trace:frame "ranges")
   for _, name in ipairs(names) do
     if #ranges:where { tag = name } == 0 then no_stage(ranges, name) end
   end
   local open = ranges:where({ tag = names }):union():frame()
   local starts, ends, list = open:values "start", open:values "end", {}
-  for i, start in ipairs(starts) do
-    local from, to = math.max(start, first), math.min(ends[i], last)
-    if from < to then list[#list + 1] = { first = from, last = to } end
-  end
-  return list
-end
-
-
--- What is asked for as windows, { first, last } in ns, last not included; nil: everything.
-local function wanted(trace, given)
-  if not given.stage and not given.from and not given.to then return nil end
-  local first, last = to_ns(given.from, math.mininteger), to_ns(given.to, math.maxinteger)
-  if first >= last then errors.raise("usage", "--from must be before --to") end
-  local list = given.stage and stage_windows(trace, given.stage, first, last)
-    or { { first = first, last = last } }
-  if #list == 0 then
-    errors.raise("usage", "no range of that name is open between --from and --to")
-  end
+  for i, start in ipairs(starts) do list[i] = { first = start, last = ends[i] } end
   return list
 end
 
@@ -110,7 +89,7 @@ end
 local writers = {}
 
 function writers.perfetto(trace, target, given)
-  local written = check(trace:perfetto(target, { windows = wanted(trace, given),
+  local written = check(trace:perfetto(target, { windows = windows_of(trace, given.stage),
     packed = target:find "%.gz$" ~= nil }))
   say(target, written, "open it in ui.perfetto.dev")
   if written.long_names > 0 then
@@ -159,8 +138,9 @@ local function write_stacks(trace, target, given, format)
   if kind == "gpu" and not trace:knows "lines" then
     errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
   end
-  local written, message, code = trace[write](trace, samples_in(trace, wanted(trace, given), kind),
-    target, { packed = target:find "%.gz$" ~= nil })
+  local samples = samples_in(trace, windows_of(trace, given.stage), kind)
+  local written, message, code = trace[write](trace, samples, target,
+    { packed = target:find "%.gz$" ~= nil })
   if code == "empty" then errors.raise("nothing", message, { hint = NO_STACKS[kind] }) end
   check(written, message, code)
   local without = written.without_stack
@@ -181,10 +161,8 @@ function command.run(given, words)
   end
   local ending = (given.output or ""):gsub("%.gz$", ""):match "[^/]%.(%l+)$"
   local format = given.format or writers[ending] and ending or "perfetto"
-  for _, option in ipairs(format == "sqlite" and { "stage", "from", "to" } or {}) do
-    if given[option] then
-      errors.raise("usage", ("--%s: --format sqlite writes the whole timeline"):format(option))
-    end
+  if given.stage and format == "sqlite" then
+    errors.raise("usage", "--stage: --format sqlite writes the whole timeline")
   end
   if format ~= "perfetto" and not given.output then
     errors.raise("usage", ("--format %s: where to?"):format(format),
