@@ -38,28 +38,22 @@ local function check_percentile(value)
 end
 
 
--- A name that no column made so far has.
-local function free_name(taken, name, otherwise)
-  local chosen = taken[name] and otherwise or name
-  taken[chosen] = true
-  return chosen
-end
-
-
--- Compute { statistic, column, percentile, name } over groups of the frame.
-local function aggregate(frame, keys, wanted)
-  local taken, list = lists.set(keys), {}
-  for i, one in ipairs(wanted) do
+-- Compute { statistic, column, percentile, label } over groups of the frame. A column is called
+-- as the one that it is made of, with the statistic behind it where is_long, or where that name
+-- is taken.
+local function aggregate(frame, keys, wanted, is_long)
+  local taken = lists.set(keys)
+  return errors.check(frame:group { by = keys, columns = lists.map(wanted, function(one)
     local column = one.column and columns.check(frame, one.column)
     if column and one.statistic ~= "distinct" and one.statistic ~= "count" then
       columns.check_number(frame, one.column, one.label)
     end
-    local long = (column and column.name .. "_" or "group_") .. one.label
-    local name = one.long and long or column and column.name or "count"
-    list[i] = { free_name(taken, name, long), one.statistic, column and column.name or nil,
-      one.percentile }
-  end
-  return errors.check(frame:group { by = keys, columns = list })
+    local long = (column and column.name or "group") .. "_" .. one.label
+    local name = column and (is_long and long or column.name) or "count"
+    if taken[name] then name = long end
+    taken[name] = true
+    return { name, one.statistic, column and column.name or nil, one.percentile }
+  end) })
 end
 
 
@@ -101,9 +95,9 @@ end
 
 
 -- These statistics of the groups, as a frame.
-local function made_of(self, wanted)
+local function made_of(self, wanted, is_long)
   local state = state_of(self)
-  return state.wrap(aggregate(state.frame, state.keys, wanted))
+  return state.wrap(aggregate(state.frame, state.keys, wanted, is_long))
 end
 
 
@@ -137,23 +131,19 @@ function Group:count() return made_of(self, { COUNT }) end
 
 -- Several statistics: agg("count", "sum dur", "p99 dur").
 function Group:agg(...)
-  local wanted = {}
-  for i, spec in ipairs { ... } do
-    wanted[i] = parse_spec(spec)
-    wanted[i].long = wanted[i].column ~= nil
-  end
+  local wanted = lists.map({ ... }, parse_spec)
   if #wanted == 0 then parse_spec "" end
-  return made_of(self, wanted)
+  return made_of(self, wanted, true)
 end
 
 
 -- The usual ones of a column.
 function Group:stats(column)
   columns.check_number(state_of(self).frame, column, "stats")
-  local statistics_of = { "sum", "mean", "median", "min", "max", "std" }
-  return made_of(self, lists.joined({ COUNT }, lists.map(statistics_of, function(label)
-    return { statistic = label, column = column, label = label, long = true }
-  end)))
+  local usual = lists.map({ "sum", "mean", "median", "min", "max", "std" }, function(label)
+    return { statistic = label, column = column, label = label }
+  end)
+  return made_of(self, lists.joined({ COUNT }, usual), true)
 end
 
 
