@@ -5,9 +5,9 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
+local process = require "llmprof.process.child"
 local reference = require "llmprof.query.reference"
 local sorted_keys = require("llmprof.tables.keys").sorted
-local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
@@ -290,27 +290,10 @@ end
 -- What a question may cost: seconds, bytes of memory, bytes of answer that are read.
 local SECONDS, MEMORY, MOST_READ = 60, 4 << 30, 32 << 20
 
--- Between two looks at what the client says meanwhile, in seconds.
-local PERIOD = 0.1
-
 
 -- A signal that we got went to the child: it is ours as well.
 local function raise_signal(result)
   if result and result.interrupted then errors.raise("interrupted", "interrupted") end
-end
-
-
-local function wait(child, is_cancelled)
-  while child:pump(PERIOD) do
-    if is_cancelled(child) then
-      raise_signal(child:stop())
-      child:close()
-      errors.raise("closed", "cancelled")
-    end
-  end
-  local result = errors.check(child:wait())
-  raise_signal(result)
-  return result
 end
 
 
@@ -350,11 +333,17 @@ end
 function tools.run(words, options)
   local said, on_line = gatherer()
   local seconds, memory = options.seconds or SECONDS, options.memory or MEMORY
-  local child = errors.check(spawn.start(
+  local result = errors.check(process.run(
     { errors.check(sys.executable()), table.unpack(words) },
     { on_line = on_line, timeout = seconds, helper = true,
-      env = { NO_COLOR = "1", LLMPROF_LIMITS = ("bytes=%d,seconds=%d"):format(memory, seconds) } }))
-  local result = wait(child, options.is_cancelled or function() return false end)
+      env = { NO_COLOR = "1", LLMPROF_LIMITS = ("bytes=%d,seconds=%d"):format(memory, seconds) } },
+    function(child)
+      if not options.is_cancelled or not options.is_cancelled(child) then return end
+      raise_signal(child:stop())
+      child:close()
+      errors.raise("closed", "cancelled")
+    end))
+  raise_signal(result)
   if result.ok and not said.too_long then return table.concat(said.stdout, "\n") .. "\n" end
   errors.raise("failed", text.clean_lines(why_not(said, result)))
 end
