@@ -119,47 +119,27 @@ end
 -- Integers compared with a fraction: the same rows by the integer below.
 local rounded = { ["<"] = "<=", ["<="] = "<=", [">"] = ">", [">="] = ">" }
 
--- The comparison and integer that select the same rows; no integer equals a
--- fraction, which gives nil.
+-- The comparison and integer that select the same rows; no integer equals a fraction.
 local function for_integers(comparison, value)
   local integer = math.tointeger(value)
-  if integer or not rounded[comparison] then return comparison, integer end
+  if integer then return comparison, integer end
+  if comparison == "~=" then return comparison, false end
+  if not rounded[comparison] then return comparison, {} end
   local below = math.tointeger(math.floor(value))
   return rounded[comparison], below or (value > 0 and math.maxinteger or math.mininteger + 1)
 end
 
 
-local function check_scalar(column, comparison, value)
-  local wanted = column.type == "string" and "string" or "number"
-  if type(value) ~= wanted then
-    bad(("column '%s' holds %s, not a %s"):format(column.name,
-      wanted == "string" and "text" or "numbers", type(value)))
-  elseif value ~= value then
-    bad(("column '%s': not a number"):format(column.name))
-  elseif wanted == "string" and comparison ~= "==" and comparison ~= "~=" then
-    bad(("text compares with == ~= ~ and !~, not with '%s'"):format(comparison))
-  end
-end
-
-
+-- Of what type a value has to be the frame says.
 local function add_comparison(out, column, comparison, value)
   if type(value) == "boolean" then -- false: absent, true: there
-    local is_equal = (comparison == "==") ~= value
-    out[#out + 1] = { column.name, is_equal and "==" or "~=", false }
-    return
+    comparison, value = (comparison == "==") ~= value and "==" or "~=", false
+  elseif value ~= value then
+    bad(("column '%s': not a number"):format(column.name))
+  elseif column.type == "integer" and math.type(value) == "float" then
+    comparison, value = for_integers(comparison, value)
   end
-  local is_list = type(value) == "table"
-  if is_list and comparison ~= "==" and comparison ~= "~=" then
-    bad(("'%s' takes one value, not a list"):format(comparison))
-  end
-  local list, wanted = {}, comparison
-  for _, item in ipairs(is_list and value or { value }) do
-    check_scalar(column, comparison, item)
-    if column.type == "integer" then wanted, item = for_integers(comparison, item) end
-    list[#list + 1] = item
-  end
-  if #list == 0 and wanted == "~=" then list[1] = false end
-  out[#out + 1] = { column.name, wanted, #list == 1 and list[1] or list }
+  out[#out + 1] = { column.name, comparison, value }
 end
 
 

@@ -114,7 +114,10 @@ function methods:where(first, ...)
   if type(first) == "function" then return where_function(self, first) end
   local rows = rows_of(self)
   local wanted = columns.parse(rows, first, ...)
-  local made = derived(self, check(rows:where(wanted)))
+  local ok, found = pcall(rows.where, rows, wanted)
+  if not ok and type(found) == "string" then usage("where: " .. found) end
+  if not ok then error(found, 0) end
+  local made = derived(self, found)
   inner[made].asked = { rows = rows, wanted = wanted }
   return made
 end
