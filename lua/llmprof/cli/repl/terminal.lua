@@ -132,20 +132,9 @@ local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for"
   "while" }
 
 
-local function add_keys(names, map)
-  for key in pairs(map) do
-    if type(key) == "string" and key:find "^[%a_][%w_]*$" then names[#names + 1] = key end
-  end
-end
-
-
 local function global_names(environment)
-  local names = lists.joined(keywords, lists.map(session_globals, function(global)
-    return global[1]
-  end))
-  add_keys(names, environment)
-  add_keys(names, _G)
-  return names
+  return lists.joined(keywords, lists.map(session_globals, function(global) return global[1] end),
+    sorted_keys(environment), sorted_keys(_G))
 end
 
 
@@ -164,82 +153,53 @@ end
 
 -- Fields of a value after "."; methods after ":".
 local function field_names(value, is_method)
-  local names = {}
-  if query.is(value) then
-    return is_method and query.methods or query.column_names(value)
-  elseif type(value) == "string" then
-    add_keys(names, string)
-  elseif type(value) == "table" then
-    add_keys(names, value)
-  end
+  if query.is(value) then return is_method and query.methods or query.column_names(value) end
   local meta = getmetatable(value)
-  if meta and type(meta.__index) == "table" then add_keys(names, meta.__index) end
-  return names
+  return lists.joined(type(value) == "table" and sorted_keys(value) or {},
+    meta and type(meta.__index) == "table" and sorted_keys(meta.__index) or {})
 end
-
-
--- After a call, as in kernels:group("name"):, what it gives is not known
--- without calling it: methods of frames and of groups.
-local function method_names()
-  return lists.joined(query.methods, lists.filtered(sorted_keys(group.class), function(name)
-    return not name:find "^__"
-  end))
-end
-
-
-local frame_names = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps",
-  "collectives", "gaps", "layers", "counters", "samples", "cpu_samples" }
 
 
 -- Inside quotes: columns of the frame that the line starts with, or of all
 -- that are loaded, and stages.
 local function quoted_names(before, environment, globals)
-  local names = {}
   local head = value_of(before:match "([%a_][%w_.]*)%s*:" or "", environment)
-  for _, name in ipairs(frame_names) do
-    local frame = query.is(head) and head or rawget(globals, name)
-    lists.add(names, query.is(frame) and query.column_names(frame) or {})
-  end
-  lists.add(names, sorted_keys(columns.aliases))
-  for _, file in ipairs(globals.files) do lists.add(names, source.stage_names(file)) end
-  return names
+  local loaded = lists.map(sorted_keys(globals), function(name) return rawget(globals, name) end)
+  local frames = lists.filtered(query.is(head) and { head } or loaded, query.is)
+  return lists.joined(sorted_keys(columns.aliases), lists.flat(frames, query.column_names),
+    lists.flat(globals.files, source.stage_names))
 end
 
 
 -- Names that are offered: in quotes those that do not end them. A file may have chosen any.
-local IN_QUOTES, BARE = "^[^%c\"'\\]*$", "^[%a_][%w_]*$"
+local IN_QUOTES, BARE = "^[^%c\"'\\]*$", "^%a[%w_]*$"
 
-local function fitting(names, form)
-  return lists.filtered(names, function(name)
-    return name:find(form) and text.clean(name) == name
-  end)
-end
-
-
--- The word before the cursor and what it could be.
+-- The word before the cursor, what it could be, and of what form that has to be. After a call, as
+-- in kernels:group("name"):, what it gives is not known without calling it: methods of frames and
+-- of groups.
 local function candidates(before, environment, globals)
   local in_quotes = before:match "[\"']([^\"']*)$"
   local _, quotes = before:gsub("[\"']", "")
   if in_quotes and quotes % 2 == 1 then
-    local word = in_quotes:match "^%-?(.*)$"
-    return word, fitting(quoted_names(before, environment, globals), IN_QUOTES)
+    return in_quotes:match "^%-?(.*)$", quoted_names(before, environment, globals), IN_QUOTES
   end
   local path, mark, word = before:match "([%a_][%w_.]*)([.:])([%w_]*)$"
-  if path then return word, fitting(field_names(value_of(path, environment), mark == ":"), BARE) end
+  if path then return word, field_names(value_of(path, environment), mark == ":"), BARE end
   word = before:match "[)%]}\"]:([%w_]*)$"
-  if word then return word, method_names() end
+  if word then return word, lists.joined(query.methods, sorted_keys(group.class)), BARE end
   word = before:match "([%a_][%w_]*)$" or ""
   if before:match "{%s*[%w_]*$" or before:match "{[^}]*,%s*[%w_]*$" then -- where { stage
-    return word, fitting(quoted_names(before, environment, globals), BARE)
+    return word, quoted_names(before, environment, globals), BARE
   end
-  return word, global_names(environment)
+  return word, global_names(environment), BARE
 end
 
 
 -- Those that start with the word, sorted, once each.
-local function matching(word, names)
+local function matching(word, names, form)
   return sorted_keys(lists.set(lists.filtered(names, function(name)
-    return name:sub(1, #word) == word
+    return type(name) == "string" and name:sub(1, #word) == word and name:find(form)
+      and text.clean(name) == name
   end)))
 end
 
@@ -254,8 +214,8 @@ end
 
 -- What Tab does after this text: what to insert or nil, what to list or nil.
 function terminal.complete(before, environment, globals)
-  local word, names = candidates(before, environment, globals)
-  local found = matching(word, names)
+  local word, names, form = candidates(before, environment, globals)
+  local found = matching(word, names, form)
   if #found == 0 then return nil, nil end
   local insert = common_prefix(found):sub(#word + 1)
   if #found == 1 or insert ~= "" then return insert ~= "" and insert or nil, nil end
