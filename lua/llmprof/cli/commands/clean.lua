@@ -48,7 +48,7 @@ local function own_runs(root)
 end
 
 
-local function size_of(run) return lists.sum(artifacts.files(run.dir), "bytes") end
+local function size_of(dir) return lists.sum(artifacts.files(dir), "bytes") end
 
 
 local function is_worked_on(run)
@@ -70,11 +70,10 @@ end
 
 -- The runs of these names, each once.
 local function named(root, words)
-  local own, list, seen = {}, {}, {}
-  for _, run in ipairs(own_runs(root)) do own[run.id] = run end
+  local own, list = own_runs(root), {}
   for _, word in ipairs(words) do
     local id = word == "latest" and fs.readlink(root .. "/latest") or word
-    local run = own[id]
+    local run = lists.find(own, "id", id)
     if not run then
       errors.raise("usage", ("no run '%s' of llmprof's in %s"):format(word, root),
         { hint = "llmprof ls lists the runs" })
@@ -82,7 +81,7 @@ local function named(root, words)
       errors.raise("failed", ("%s: a process works on it"):format(run.dir),
         { hint = "end that process first" })
     end
-    if not seen[id] then seen[id], list[#list + 1] = true, run end
+    if not lists.has(list, run) then list[#list + 1] = run end
   end
   return list
 end
@@ -117,18 +116,6 @@ local function is_meant(given, amount)
 end
 
 
--- Print what is to be removed; how much that is, in words.
-local function announce(list)
-  local bytes = 0
-  for _, run in ipairs(list) do
-    local size = size_of(run)
-    bytes = bytes + size
-    out.write(text.clean(run.dir), "  ", text.bytes(size), "\n")
-  end
-  return ("%d run%s, %s"):format(#list, #list == 1 and "" or "s", text.bytes(bytes))
-end
-
-
 -- Remove a run, and the link to it where it is the latest.
 local function remove(root, run)
   artifacts.remove(run.dir)
@@ -139,39 +126,35 @@ local function remove(root, run)
 end
 
 
-local function remove_cache(given, words)
+-- What was kept of traces: list of files, { path, bytes }, and folders, { dir, bytes }.
+local function kept(given, words)
   if #words > 0 or given.keep then
     errors.raise("usage", "--cache is for all that was kept of traces, not for runs")
   end
   local folders = lists.map(lists.joined(reports.kept(), shipped.unpacked()), function(dir)
-    return { dir = dir, bytes = size_of { dir = dir } }
+    return { dir = dir, bytes = size_of(dir) }
   end)
-  local files = lists.joined(trace_file.cached(), nsys.kept_exports(), folders)
-  local bytes = lists.sum(files, "bytes")
-  local amount = ("%d file%s, %s"):format(#files, #files == 1 and "" or "s", text.bytes(bytes))
-  if #files == 0 then
-    out.write("nothing to remove\n")
-  elseif is_meant(given, amount) then
-    for _, file in ipairs(files) do
-      if file.dir then artifacts.remove(file.dir) else errors.check(fs.remove(file.path)) end
-    end
-    out.write("removed ", amount, "\n")
-  end
-  return 0
+  return lists.joined(trace_file.cached(), nsys.kept_exports(), folders)
 end
 
 
 function command.run(given, words)
-  if given.cache then return remove_cache(given, words) end
-  if not given["dry-run"] then errors.check(fs.sweep(given.root)) end
-  local list = choose(given, words)
+  if not given.cache and not given["dry-run"] then errors.check(fs.sweep(given.root)) end
+  local list = given.cache and kept(given, words) or choose(given, words)
   if #list == 0 then
     out.write("nothing to remove\n")
     return 0
   end
-  local amount = announce(list)
+  for _, run in ipairs(given.cache and {} or list) do
+    run.bytes = size_of(run.dir)
+    out.write(text.clean(run.dir), "  ", text.bytes(run.bytes), "\n")
+  end
+  local amount = ("%d %s%s, %s"):format(#list, given.cache and "file" or "run",
+    #list == 1 and "" or "s", text.bytes(lists.sum(list, "bytes")))
   if not is_meant(given, amount) then return 0 end
-  for _, run in ipairs(list) do remove(given.root, run) end
+  for _, one in ipairs(list) do
+    if one.dir then remove(given.root, one) else errors.check(fs.remove(one.path)) end
+  end
   out.write("removed ", amount, "\n")
   return 0
 end

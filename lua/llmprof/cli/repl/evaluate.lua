@@ -2,6 +2,7 @@
 local errors = require "llmprof.process.errors"
 local failure = require "llmprof.error"
 local interrupt = require "llmprof.interrupt"
+local lists = require "llmprof.tables.lists"
 
 local evaluate = {}
 
@@ -133,12 +134,9 @@ local function other_keys(value, length)
     local in_list = math.type(key) == "integer" and key >= 1 and key <= length
     if not in_list then keys[#keys + 1] = key end
   end
-  table.sort(keys, function(a, b)
-    if type(a) == "number" and type(b) == "number" then return a < b end
-    if type(a) ~= type(b) then return type(a) < type(b) end
-    return tostring(a) < tostring(b)
+  return lists.sort(keys, type, function(key)
+    return type(key) == "number" and key or tostring(key)
   end)
-  return keys
 end
 
 

@@ -259,15 +259,6 @@ local function all_methods()
 end
 
 
-local function find(list, name) return lists.find(list, 1, name) end
-
-
--- Help on a column of a global, or of any frame.
-local function field(name, global)
-  return global and find(help.fields, global .. "." .. name) or find(help.fields, name)
-end
-
-
 -- The name of the global that a frame is, or nil.
 local function name_of(frame, opened)
   for _, global in ipairs(globals) do
@@ -280,28 +271,12 @@ end
 local function about_frame(frame, opened)
   local rows, global = {}, name_of(frame, opened)
   for row in frame:columns():rows() do
-    local said = field(row.name, global)
+    local said = global and lists.find(help.fields, 1, global .. "." .. row.name)
+      or lists.find(help.fields, 1, row.name)
     rows[#rows + 1] = { row.name, row.type, row.unit or "", said and said[2] or "" }
   end
   return list_table({ "column", "type", "unit", "what it is" }, rows)
     .. '\nhelp "NAME" has an example of each; help "methods" lists what frames do.\n'
-end
-
-
-local function example(entry) return ("  for example: %s\n"):format(help.example(entry)) end
-
-
--- All that a name is: a column may mean something else in another frame.
-local function about_column(name)
-  local lines = {}
-  for _, one in ipairs(help.fields) do
-    local global, bare = one[1]:match "^([%w_]+)%.(.*)$"
-    if (bare or one[1]) == name then
-      lines[#lines + 1] = ("column %s%s: %s\n%s"):format(name, global and " of " .. global or "",
-        one[2], example(one))
-    end
-  end
-  return table.concat(lines)
 end
 
 
@@ -335,19 +310,25 @@ local function module_of(value)
 end
 
 
+-- All that a name is: a column may mean something else in another frame.
 local function about_name(name, offered)
   if name == "methods" then return all_methods() end
-  local method, global = find(methods, name), offered[name] and find(globals, name)
   local said = {}
-  if global then said[1] = ("%s: %s\n%s"):format(global[1], global[2], example(global)) end
-  if method then
-    said[#said + 1] = ("%s\n  %s\n%s"):format(method[2], method[3], example(method))
+  local function add(entry, what)
+    said[#said + 1] = ("%s\n  for example: %s\n"):format(what, help.example(entry))
   end
-  said[#said + 1] = about_column(name)
-  if columns.aliases[name] then said[#said + 1] = about_column(columns.aliases[name]) end
-  said[#said + 1] = about_module(name, table.concat(said) ~= "")
-  local text = table.concat(said)
-  return text ~= "" and text or unknown(name, offered)
+  local global, method = offered[name] and lists.find(globals, 1, name),
+    lists.find(methods, 1, name)
+  if global then add(global, name .. ": " .. global[2]) end
+  if method then add(method, method[2] .. "\n  " .. method[3]) end
+  for _, field in ipairs(help.fields) do
+    local of, bare = field[1]:match "^([%w_]-)%.?([%w_]+)$"
+    if bare == name or bare == columns.aliases[name] then
+      add(field, ("column %s%s: %s"):format(bare, of ~= "" and " of " .. of or "", field[2]))
+    end
+  end
+  said[#said + 1] = about_module(name, #said > 0)
+  return #said > 0 and table.concat(said) or unknown(name, offered)
 end
 
 
