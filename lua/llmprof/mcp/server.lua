@@ -20,10 +20,8 @@ local server = {}
 -- lists of messages that are answered with a list. Since 2026-07-28 there is no such
 -- beginning: every request says in `_meta` which revision it speaks and what the client
 -- can, `server/discover` tells what the server can, and results say that they are complete.
-local protocol = {}
-
-protocol.HANDSHAKE = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
-protocol.MODERN = { "2026-07-28" }
+local HANDSHAKE = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
+local MODERN = { "2026-07-28" }
 
 local CODES = { parse = -32700, request = -32600, method = -32601, params = -32602,
   internal = -32603, version = -32022 }
@@ -44,107 +42,87 @@ local function is_array(value) return type(value) == "table" and getmetatable(va
 
 local function is_object(value) return type(value) == "table" and getmetatable(value) ~= LIST end
 
+local function is_id(value) return type(value) == "string" or math.type(value) == "integer" end
 
--- ---- requests ----
 
--- A message: { id, method, params }; nil, and the error to answer with. id is nil of a
--- notification, and of what is not answered.
-local function check(message)
-  if not is_object(message) then
-    return nil, protocol.error(json.null, "request", "an object is expected")
-  end
-  local id = message.id
-  local sound = id == nil or type(id) == "string" or math.type(id) == "integer"
-  if not sound or message.jsonrpc ~= "2.0" then
-    return nil, protocol.error(json.null, "request", "no request of JSON-RPC 2.0")
-  elseif type(message.method) ~= "string" then
-    if message.result ~= nil or message.error ~= nil then return {} end -- an answer to nothing
-    return nil, protocol.error(id or json.null, "request", "no method")
-  end
-  local params = message.params
-  if params == nil or params == json.null then params = {} end
-  if not is_object(params) then
-    if id == nil then return {} end -- nobody waits for an answer
-    return nil, protocol.error(id, "params", "params: an object is expected")
-  end
-  return { id = id, method = message.method, params = params }
+-- Raise what is wrong with a message, by its name among CODES.
+local function refuse(name, message, data)
+  errors.raise("refused", message, { code = CODES[name], data = data })
 end
 
 
--- The messages of a line: a list of { request (nil: none that is sound), wrong (then, the
--- error to answer with) }, and whether they are a batch; nil, and the error to answer with.
--- agreed: the revision that the client began with, nil before.
-function protocol.decode(line, agreed)
-  local message, wrong = json.decode(line)
-  if message == nil then return nil, protocol.error(json.null, "parse", wrong) end
-  local is_batch = is_array(message)
-  if is_batch and agreed ~= BATCHES then
-    return nil, protocol.error(json.null, "request",
-      "an object is expected; batches are of revision " .. BATCHES)
-  elseif is_batch and #message == 0 then
-    return nil, protocol.error(json.null, "request", "an empty batch")
-  end
-  local list = {}
-  for i, one in ipairs(is_batch and message or { message }) do
-    local request, fault = check(one)
-    list[i] = { request = request, wrong = fault }
-  end
-  return list, is_batch
+-- The answer that says what was raised.
+local function refusal(id, err)
+  return { jsonrpc = "2.0", id = id or json.null, error = {
+    code = err.kind == "refused" and err.code or CODES.internal,
+    message = text.clean_lines(err.message), data = err.data } }
 end
 
 
 -- What a client said where a text is expected, for a message.
-function protocol.said(value)
+local function said_of(value)
   if type(value) == "string" then return value end
   return value == nil and "null" or errors.check(json.encode(value))
 end
 
 
--- Is a request of a revision without a beginning; an error to answer with where its
--- revision is not known or what it has to say is missing.
-function protocol.era(request)
-  local meta = request.params._meta
+-- The messages of a line, and whether they are a batch. agreed: the revision that the client
+-- began with, nil before.
+local function messages_of(line, agreed)
+  local message, wrong = json.decode(line)
+  if message == nil then refuse("parse", wrong) end
+  local is_batch = is_array(message)
+  if is_batch and agreed ~= BATCHES then
+    refuse("request", "an object is expected; batches are of revision " .. BATCHES)
+  elseif is_batch and #message == 0 then
+    refuse("request", "an empty batch")
+  end
+  return is_batch and message or { message }, is_batch
+end
+
+
+-- The parameters of a message; nil of one that is not answered.
+local function parameters(message)
+  if not is_object(message) then refuse("request", "an object is expected") end
+  local is_sound = message.id == nil or is_id(message.id)
+  if not is_sound or message.jsonrpc ~= "2.0" then
+    refuse("request", "no request of JSON-RPC 2.0")
+  elseif type(message.method) ~= "string" then
+    if message.result ~= nil or message.error ~= nil then return nil end -- an answer to nothing
+    refuse("request", "no method")
+  end
+  if message.id == nil then return nil end -- of a notification: nothing to do, nothing to say
+  local params = message.params
+  if params == nil or params == json.null then params = {} end
+  if not is_object(params) then refuse("params", "params: an object is expected") end
+  return params
+end
+
+
+-- Is a request of a revision without a beginning?
+local function is_modern(params)
+  local meta = params._meta
   local wanted = is_object(meta) and meta[VERSION]
   if not wanted then return false end
-  if not lists.has(protocol.MODERN, wanted) then
-    return nil, protocol.error(request.id, "version", "the revision is not supported",
-      { supported = json.list { table.unpack(protocol.MODERN) },
-        requested = protocol.said(wanted) })
+  if not lists.has(MODERN, wanted) then
+    refuse("version", "the revision is not supported",
+      { supported = json.list { table.unpack(MODERN) }, requested = said_of(wanted) })
   elseif not is_object(meta[CAPABILITIES]) then
-    return nil, protocol.error(request.id, "params", "_meta: no " .. CAPABILITIES)
+    refuse("params", "_meta: no " .. CAPABILITIES)
   end
   return true
 end
 
 
--- ---- answers ----
-
-function protocol.identity() return { name = "llmprof", version = version.version } end
-
-
--- An error, by its name among CODES.
-function protocol.error(id, name, message, data)
-  return { jsonrpc = "2.0", id = id == nil and json.null or id,
-    error = { code = CODES[name], message = text.clean_lines(message), data = data } }
-end
-
-
--- A result as an answer. modern: of protocol.era.
-function protocol.result(request, result, modern)
-  if modern then
-    result.resultType = "complete"
-    result._meta = { [PREFIX .. "serverInfo"] = protocol.identity() }
-    local kept = CACHEABLE[request.method]
-    if kept then result.ttlMs, result.cacheScope = kept, "private" end
-  end
-  return { jsonrpc = "2.0", id = request.id, result = result }
-end
+local function identity() return { name = "llmprof", version = version.version } end
 
 
 -- ---- lines ----
 
 -- Bytes of a line, lines that wait while a request is answered, and bytes of one read.
 server.MOST = 1 << 20
+local TOO_LONG = refusal(nil, { kind = "refused", code = CODES.request,
+  message = ("a message of over %d bytes"):format(server.MOST) })
 local WAITING = 64
 local PIECE = 1 << 16
 
@@ -204,12 +182,11 @@ local incoming, agreed, current, cancelled, looked
 
 -- Does this line cancel that request? A notification says no more when it is read again.
 local function cancels(line)
-  for _, one in ipairs(line and line:find "%S" and protocol.decode(line, agreed) or {}) do
-    local request = one.request
-    if request and request.method == "notifications/cancelled"
-      and request.params.requestId == current then return true end
-  end
-  return false
+  local ok, messages = errors.call(messages_of, line or "", agreed)
+  return ok and lists.any(messages, function(message)
+    return is_object(message) and message.method == "notifications/cancelled"
+      and is_object(message.params) and message.params.requestId == current
+  end)
 end
 
 
@@ -229,7 +206,7 @@ local methods = {}
 
 
 methods["server/discover"] = function()
-  return { supportedVersions = json.list(lists.joined(protocol.MODERN, protocol.HANDSHAKE)),
+  return { supportedVersions = json.list(lists.joined(MODERN, HANDSHAKE)),
     capabilities = OURS, instructions = INSTRUCTIONS }
 end
 
@@ -245,7 +222,7 @@ end
 -- What a tool raises is an answer, too: the agent can ask better.
 methods["tools/call"] = function(params, given)
   local tool = tools.find(params.name, given)
-  if not tool then return nil, "params", ("no tool '%s'"):format(protocol.said(params.name)) end
+  if not tool then refuse("params", ("no tool '%s'"):format(said_of(params.name))) end
   local arguments = params.arguments
   if arguments == nil or arguments == json.null then arguments = {} end
   local ok, said = errors.call(tools.call, tool, arguments, given, function(words, seconds)
@@ -272,7 +249,7 @@ end
 methods["resources/read"] = function(params, given)
   local uri = params.uri
   local read = type(uri) == "string" and tools.read_resource(given.root, uri)
-  if not read then return nil, "params", ("no resource '%s'"):format(protocol.said(uri)) end
+  if not read then refuse("params", ("no resource '%s'"):format(said_of(uri))) end
   return { contents = json.list { { uri = uri, mimeType = "text/markdown", text = read } } }
 end
 
@@ -281,49 +258,49 @@ end
 local handshake = {
   initialize = function(params)
     local wanted = params.protocolVersion
-    agreed = lists.has(protocol.HANDSHAKE, wanted) and wanted or protocol.HANDSHAKE[1]
+    agreed = lists.has(HANDSHAKE, wanted) and wanted or HANDSHAKE[1]
     return { protocolVersion = agreed,
-      capabilities = OURS, serverInfo = protocol.identity(), instructions = INSTRUCTIONS }
+      capabilities = OURS, serverInfo = identity(), instructions = INSTRUCTIONS }
   end,
   ping = function() return {} end,
 }
 
 
--- The answer to a request; nil for one that was cancelled.
-local function answer(request, given)
-  local modern, wrong = protocol.era(request)
-  if wrong then return wrong end
-  local method = methods[request.method] or (not modern and handshake[request.method])
-  if not method then
-    return protocol.error(request.id, "method", ("no method '%s'"):format(request.method))
+-- The answer to a message; nil where there is none.
+local function answer(message, given)
+  local params = parameters(message)
+  if not params then return nil end
+  local modern = is_modern(params)
+  local method = methods[message.method] or (not modern and handshake[message.method])
+  if not method then refuse("method", ("no method '%s'"):format(message.method)) end
+  current = message.id
+  local result = method(params, given)
+  if modern then
+    result.resultType = "complete"
+    result._meta = { [PREFIX .. "serverInfo"] = identity() }
+    local kept = CACHEABLE[message.method]
+    if kept then result.ttlMs, result.cacheScope = kept, "private" end
   end
-  current, cancelled, looked = request.id, false, 0
-  local ok, result, name, message = errors.call(method, request.params, given)
-  current = nil
-  if not ok and errors.is_interrupt(result) then error(result, 0) end
+  return { jsonrpc = "2.0", id = message.id, result = result }
+end
+
+
+-- The same of one that is wrong; nil, too, where it was cancelled.
+local function reply(message, given)
+  current, cancelled, looked = nil, false, 0
+  local ok, said = errors.call(answer, message, given)
+  if not ok and errors.is_interrupt(said) then error(said, 0) end
   if cancelled then return nil end
-  if not ok then return protocol.error(request.id, "internal", result.message) end
-  if not result then return protocol.error(request.id, name, message) end
-  return protocol.result(request, result, modern)
+  if ok then return said end
+  return refusal(is_object(message) and is_id(message.id) and message.id, said)
 end
 
 
 local function handle(line, given)
-  if not line then
-    return protocol.error(json.null, "request", ("a message of over %d bytes"):format(server.MOST))
-  end
-  local messages, batch_or_wrong = protocol.decode(line, agreed)
-  if not messages then return batch_or_wrong end
-  local said = json.list {}
-  for _, one in ipairs(messages) do
-    local request = one.request
-    if not request then
-      said[#said + 1] = one.wrong
-    elseif request.id ~= nil then -- of a notification: nothing to do, nothing to say
-      said[#said + 1] = answer(request, given)
-    end
-  end
-  return batch_or_wrong and #said > 0 and said or said[1]
+  local ok, messages, is_batch = errors.call(messages_of, line, agreed)
+  if not ok then return refusal(nil, messages) end
+  local said = json.list(lists.map(messages, function(message) return reply(message, given) end))
+  return is_batch and #said > 0 and said or said[1]
 end
 
 
@@ -334,7 +311,7 @@ function server.run(given)
   while true do
     local line = incoming:next()
     if line == nil then return end
-    local said = (not line or line:find "%S") and handle(line, given)
+    local said = line and line:find "%S" and handle(line, given) or not line and TOO_LONG
     if said then
       out.write(errors.check(json.encode(said)), "\n")
       out.flush()
