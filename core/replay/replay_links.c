@@ -31,21 +31,40 @@ static uint64_t launch_key(const llmprof_replay *r, const replay_operation *o) {
   return (uint64_t)r->points[o->call].name * REPLAY_KINDS + o->kind;
 }
 
-typedef struct stream_samples {
-  replay_samples queued; /* by stream, those in graphs apart: ns between an
-                            operation that waited in the queue and the one
-                            before it */
-  uint32_t *idle;        /* operations that found their stream idle */
-  size_t idle_count, idle_room;
-} stream_samples;
-
-static bool add_idle(stream_samples *samples, uint32_t i) {
-  if (!llmprof_grow(&samples->idle, &samples->idle_room,
-                    samples->idle_count + 1, sizeof *samples->idle))
-    return false;
-  samples->idle[samples->idle_count++] = i;
-  return true;
+/* Had all that was before it on its stream ended when it was called? */
+static bool finds_idle(const llmprof_replay *r, const replay_operation *o) {
+  return o->before == REPLAY_NONE ||
+         r->operations[o->before].end < r->points[o->call].start;
 }
+
+/* What latencies are usual: by launch_key, and, by names after all of those, of
+ * copies that block and find their stream idle. */
+static size_t latency_count(const llmprof_replay *r, bool blocking) {
+  size_t names = llmprof_strings_count(r->names);
+  return names * (blocking ? REPLAY_KINDS : REPLAY_KINDS + 1);
+}
+
+/* How long after its call an operation starts on an idle stream: of copies that
+ * block from the call's begin, where it was idle then. */
+static bool sample_latency(const llmprof_replay *r, const replay_operation *o,
+                           replay_samples *latencies) {
+  const replay_point *p = r->points + o->call;
+  if (p->kind == REPLAY_COPY)
+    return !finds_idle(r, o) ||
+           replay_sample_add(latencies, latency_count(r, true) + p->name,
+                             o->start - p->start);
+  return replay_sample_add(latencies, launch_key(r, o), o->start - p->end) &&
+         replay_sample_add(latencies, latency_count(r, false),
+                           o->start - p->end);
+}
+
+typedef struct stream_samples {
+  replay_samples queued;    /* by stream, those in graphs apart: ns between an
+                               operation that waited in the queue and the one
+                               before it */
+  replay_samples latencies; /* as r->latencies; after all keys those of all
+                               operations that block nothing */
+} stream_samples;
 
 static bool place_operation(llmprof_replay *r, uint32_t i, stream_state *state,
                             stream_samples *samples) {
@@ -69,7 +88,7 @@ static bool place_operation(llmprof_replay *r, uint32_t i, stream_state *state,
       ok = replay_sample_add(&samples->queued, o->stream * 2u + o->graph,
                              o->start - top_end);
     else if (call && (top_end == LLMPROF_ABSENT || top_end < call->end - 1000))
-      ok = add_idle(samples, i);
+      ok = sample_latency(r, o, &samples->latencies);
     if (o->graph) {
       state->graph_call = o->call;
       state->graph_top = i;
@@ -111,19 +130,6 @@ static bool mark_blocking(llmprof_replay *r) {
   return ok;
 }
 
-/* Had all that was before it on its stream ended when it was called? */
-static bool finds_idle(const llmprof_replay *r, const replay_operation *o) {
-  return o->before == REPLAY_NONE ||
-         r->operations[o->before].end < r->points[o->call].start;
-}
-
-/* What latencies are usual: by launch_key, and, by names after all of those, of
- * copies that block and find their stream idle. */
-static size_t latency_count(const llmprof_replay *r, bool blocking) {
-  size_t names = llmprof_strings_count(r->names);
-  return names * (blocking ? REPLAY_KINDS : REPLAY_KINDS + 1);
-}
-
 /* From the call's end, of a copy that blocks from its begin, to the start: its
  * own of what found its stream idle, else what is usual. */
 int64_t replay_latency(const llmprof_replay *r, const replay_operation *o) {
@@ -163,45 +169,21 @@ int64_t replay_lag(const llmprof_replay *r, const replay_operation *o) {
   return o->in_graph || (queued && alone) ? lag : usual;
 }
 
-/* How long after its call an operation starts on an idle stream: of copies that
- * block from the call's begin, where it was idle then. */
-static bool sample_latencies(const llmprof_replay *r,
-                             const stream_samples *samples, bool by_key,
-                             replay_samples *latencies) {
-  latencies->count = 0;
-  for (size_t i = 0; i < samples->idle_count; i++) {
-    const replay_operation *o = r->operations + samples->idle[i];
-    const replay_point *p = r->points + o->call;
-    bool blocks = p->kind == REPLAY_COPY;
-    uint64_t key = blocks ? latency_count(r, true) + p->name : launch_key(r, o);
-    if (blocks && (!by_key || !finds_idle(r, o))) continue;
-    if (!replay_sample_add(latencies, by_key ? key : 0,
-                           o->start - (blocks ? p->start : p->end)))
-      return false;
-  }
-  replay_samples_sort(latencies);
-  return true;
-}
-
-static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
+static bool find_latencies(llmprof_replay *r, replay_samples *latencies) {
   size_t count = latency_count(r, false), blocking = latency_count(r, true);
-  replay_samples latencies = {0};
+  replay_samples_sort(latencies);
   r->latencies = llmprof_alloc(count, sizeof *r->latencies);
-  bool ok = r->latencies && sample_latencies(r, samples, false, &latencies);
-  int64_t usual = replay_quantile(&latencies, 0, .5, 1500);
-  ok = ok && sample_latencies(r, samples, true, &latencies);
-  for (size_t key = 0; ok && key < count; key++)
+  int64_t usual = replay_quantile(latencies, count, .5, 1500);
+  for (size_t key = 0; r->latencies && key < count; key++)
     r->latencies[key] =
-        replay_quantile(&latencies, key, .5, key < blocking ? usual : 10000);
-  replay_samples_free(&latencies);
-  return ok;
+        replay_quantile(latencies, key, .5, key < blocking ? usual : 10000);
+  return r->latencies != NULL;
 }
 
 static void find_usual_lags(llmprof_replay *r, replay_samples *queued) {
   replay_samples_sort(queued);
   for (size_t i = 0; i < r->stream_count * 2; i++)
     r->streams[i / 2].queued[i % 2] = replay_quantile(queued, i, .5, 900);
-  replay_samples_free(queued);
 }
 
 bool replay_link_streams(llmprof_replay *r, llmprof_error *err) {
@@ -213,8 +195,9 @@ bool replay_link_streams(llmprof_replay *r, llmprof_error *err) {
     ok = place_operation(r, (uint32_t)i, states + r->operations[i].stream,
                          &samples);
   find_usual_lags(r, &samples.queued);
-  ok = ok && find_latencies(r, &samples);
-  llmprof_free(samples.idle);
+  ok = ok && find_latencies(r, &samples.latencies);
+  replay_samples_free(&samples.queued);
+  replay_samples_free(&samples.latencies);
   llmprof_free(states);
   return ok || llmprof_fail_nomem(err);
 }

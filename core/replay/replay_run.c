@@ -289,25 +289,24 @@ static llmprof_interval operation_times(const llmprof_replay *r, bool replayed,
 static void write_range(const llmprof_replay *r, const llmprof_change *change,
                         bool replayed, const replay_range *range,
                         llmprof_replayed_ranges *out, size_t row) {
-  llmprof_interval cpu = {LLMPROF_ABSENT, LLMPROF_ABSENT}, gpu = cpu;
-  if (range->begin != REPLAY_NONE) {
-    cpu = times_of(r, replayed, range);
-    for (uint32_t i = range->begin; i < range->end; i++) {
-      const replay_point *p = r->points + i;
-      for (uint32_t k = p->operations; k < p[1].operations; k++) {
-        uint32_t o = r->by_call[k];
-        if (!is_there(change, o) || flags_of(change, i) & REPLAY_GONE) continue;
-        llmprof_interval ran = operation_times(r, replayed, o);
-        if (gpu.start == LLMPROF_ABSENT || ran.start < gpu.start)
-          gpu.start = ran.start;
-        if (gpu.end == LLMPROF_ABSENT || ran.end > gpu.end) gpu.end = ran.end;
-      }
-    }
-  }
+  out->start[row] = out->end[row] = LLMPROF_ABSENT;
+  out->gpu_start[row] = out->gpu_end[row] = LLMPROF_ABSENT;
+  if (range->begin == REPLAY_NONE) return;
+  llmprof_interval cpu = times_of(r, replayed, range);
   out->start[row] = cpu.start;
   out->end[row] = cpu.end;
-  out->gpu_start[row] = gpu.start;
-  out->gpu_end[row] = gpu.end;
+  for (uint32_t i = range->begin; i < range->end; i++) {
+    const replay_point *p = r->points + i;
+    for (uint32_t k = p->operations; k < p[1].operations; k++) {
+      uint32_t o = r->by_call[k];
+      if (!is_there(change, o) || flags_of(change, i) & REPLAY_GONE) continue;
+      llmprof_interval ran = operation_times(r, replayed, o);
+      if (out->gpu_end[row] == LLMPROF_ABSENT ||
+          ran.start < out->gpu_start[row])
+        out->gpu_start[row] = ran.start;
+      if (ran.end > out->gpu_end[row]) out->gpu_end[row] = ran.end;
+    }
+  }
 }
 
 static void write_ranges(const llmprof_replay *r, const llmprof_change *change,
