@@ -87,32 +87,17 @@ end
 
 -- ---- products ----
 
-local function convolution_products(e)
-  local list, channels = {}, e.width
-  for i, convolution in ipairs(e.convolutions) do
-    list[i] = { part = "convolutions", inputs = convolution.kernel * convolution.kernel * channels,
-      outputs = convolution.outputs, copies = 1, norm = convolution.norm,
-      stride = convolution.stride }
-    channels = convolution.outputs
-  end
-  return list
+local function flag(value) return value and 1 or 0 end
+
+
+local function side_of(e, size)
+  return (e.fixed_size and e.image_size or size) // e.pixels_per_token
 end
 
 
-local function patch_product(e)
-  return { part = "patches", inputs = 3 * e.patch_size * e.patch_size, outputs = e.width,
-    copies = 1, bias = e.patch_bias, unused = e.input == "features" }
-end
-
-
-local function layer_products(e)
-  local function product(part, inputs, outputs)
-    return { part = part, inputs = inputs, outputs = outputs, copies = e.layers, bias = true }
-  end
-  return {
-    product("projections", e.width, 3 * e.width), product("projections", e.width, e.width),
-    product("mlp", e.width, e.intermediate_size), product("mlp", e.intermediate_size, e.width),
-  }
+-- How many patches an image of a size has, after convolutions that take `shrink` of a side to one.
+local function patches(e, shrink)
+  return function(size) return (side_of(e, size) // shrink) ^ 2 end
 end
 
 
@@ -122,10 +107,7 @@ local function count_global(e)
 end
 
 
-local function flag(value) return value and 1 or 0 end
-
-
--- Weights beside products: norms, positions, the class token.
+-- How many weights there are beside products: norms, positions, the class token.
 local function vectors(e)
   local side, dim = e.image_size // e.patch_size, e.width // e.heads
   local count = 2 * e.width * (2 * e.layers + flag(e.pre_norm) + flag(e.post_norm))
@@ -135,26 +117,47 @@ local function vectors(e)
     count = count + 2 * dim * (all * (2 * side - 1)
       + (e.layers - all) * (2 * e.window_size - 1))
   end
-  for _, product in ipairs(convolution_products(e)) do
-    if product.norm then count = count + 2 * product.outputs end
+  return count + lists.sum(e.convolutions, function(one) return one.norm and 2 * one.outputs end)
+end
+
+
+-- Products, each with `places`: of how many inputs an image of a size makes it one. Second: those
+-- behind the layers.
+local function vit_products(e)
+  local list, channels, shrink = {}, e.width, 1
+  local function add(part, inputs, outputs, copies, places, more)
+    list[#list + 1] = merged({ part = part, inputs = inputs, outputs = outputs, copies = copies,
+      places = places }, more or {})
   end
-  return { part = "norms and positions", inputs = 1, outputs = count, copies = 1,
-    vectors = true }
+  local function tokens(size) return patches(e, 1)(size) + flag(e.class_token) end
+  add("patches", 3 * e.patch_size * e.patch_size, e.width, 1, patches(e, 1),
+    { bias = e.patch_bias, unused = e.input == "features" })
+  add("projections", e.width, 3 * e.width, e.layers, tokens, { bias = true })
+  add("projections", e.width, e.width, e.layers, tokens, { bias = true })
+  add("mlp", e.width, e.intermediate_size, e.layers, tokens, { bias = true })
+  add("mlp", e.intermediate_size, e.width, e.layers, tokens, { bias = true })
+  local of_layers = list
+  list = {}
+  for _, one in ipairs(e.convolutions) do
+    shrink = shrink * one.stride
+    add("convolutions", one.kernel * one.kernel * channels, one.outputs, 1, patches(e, shrink))
+    channels = one.outputs
+  end
+  add("norms and positions", 1, vectors(e), 1, tokens, { vectors = true })
+  return of_layers, list
 end
 
 
-local function projector_product(e)
-  return { part = "projector", inputs = e.inputs, outputs = e.outputs, copies = 1,
-    bias = e.bias }
+local function products(e)
+  if e.kind == "vit" then return vit_products(e) end
+  return { { part = "projector", inputs = e.inputs, outputs = e.outputs, copies = 1, bias = e.bias,
+    places = function(size)
+      return e.tokens > 0 and e.tokens or (size // e.pixels_per_token) ^ 2
+    end } }, {}
 end
 
 
-function encoder.parameters(e)
-  if e.kind == "projector" then return cost.weights(projector_product(e)) end
-  local weights = cost.weights(patch_product(e)) + cost.weights(vectors(e))
-  return weights + lists.sum(layer_products(e), cost.weights)
-    + lists.sum(convolution_products(e), cost.weights)
-end
+function encoder.parameters(e) return lists.sum(lists.joined(products(e)), cost.weights) end
 
 
 -- ---- a pass ----
@@ -173,48 +176,23 @@ local function add_attention(sum, e, side, count)
 end
 
 
-local function side_of(e, size)
-  return (e.fixed_size and e.image_size or size) // e.pixels_per_token
-end
-
-
--- Patches of one image, after convolutions that take `shrink` of a side to one.
-local function patches_of(e, size, shrink)
-  local side = side_of(e, size) // (shrink or 1)
-  return side * side
-end
-
-
-local function total(images, measure)
-  return lists.sum(images, function(image) return image.count * measure(image.size) end)
-end
-
-
-local function add_vit(sum, e, images)
-  sum:product(patch_product(e), total(images, function(size) return patches_of(e, size) end))
-  local tokens = total(images, function(size)
-    return patches_of(e, size) + flag(e.class_token)
-  end)
-  for _, product in ipairs(layer_products(e)) do sum:product(product, tokens) end
-  for _, image in ipairs(images) do add_attention(sum, e, side_of(e, image.size), image.count) end
-  local shrink = 1
-  for _, product in ipairs(convolution_products(e)) do
-    shrink = shrink * product.stride
-    local places = total(images, function(size) return patches_of(e, size, shrink) end)
-    sum:product(product, places)
+local function add_products(sum, list, images)
+  for _, product in ipairs(list) do
+    sum:product(product, lists.sum(images, function(image)
+      return image.count * product.places(image.size)
+    end))
   end
-  sum:product(vectors(e), tokens)
 end
 
 
 -- Add one pass over images: a list of { count, size (pixels a side) }.
 function encoder.encode(sum, e, images)
-  if e.kind == "vit" then return add_vit(sum, e, images) end
-  sum:product(projector_product(e), total(images, function(size)
-    if e.tokens > 0 then return e.tokens end
-    local side = size // e.pixels_per_token
-    return side * side
-  end))
+  local before, after = products(e)
+  add_products(sum, before, images)
+  for _, image in ipairs(e.kind == "vit" and images or {}) do
+    add_attention(sum, e, side_of(e, image.size), image.count)
+  end
+  add_products(sum, after, images)
 end
 
 
