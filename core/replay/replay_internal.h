@@ -74,7 +74,6 @@ typedef struct replay_stream {
   uint32_t part, device;
   int64_t pid, id;
   uint32_t first, count; /* in replay->launched: by launch */
-  size_t depth;          /* operations that fit in its queue; 0: not known */
   int64_t queued[2]; /* usual ns from one operation to the next that waited in
                         it, for those that did not: not in a graph, in one */
 } replay_stream;

@@ -7,18 +7,6 @@
 
 /* ---- the queue of launches ---- */
 
-/* A launch that took long while many operations were waiting. */
-typedef struct slow_launch {
-  uint32_t point;
-  size_t place; /* of its last operation among the stream's launches */
-  size_t waiting;
-} slow_launch;
-
-typedef struct slow_launches {
-  slow_launch *items;
-  size_t count, room;
-} slow_launches;
-
 /* Launches of one name with as many operations are alike. */
 static uint64_t alike(const replay_point *p) {
   return (uint64_t)p->name << 32 | replay_launches(p);
@@ -35,26 +23,6 @@ static size_t waiting_at(const llmprof_replay *r, const replay_stream *s,
   return place + 1 - low;
 }
 
-/* Launches that took long, and found many operations waiting. */
-static bool find_slow(const llmprof_replay *r, const replay_stream *s,
-                      slow_launches *slow) {
-  for (size_t i = 0; i < s->count; i++) {
-    const replay_operation *o = r->operations + r->launched[s->first + i];
-    if (o->call == REPLAY_NONE) continue;
-    const replay_point *p = r->points + o->call;
-    bool last = i + 1 == s->count ||
-                r->operations[r->launched[s->first + i + 1]].call != o->call;
-    if (p->kind != REPLAY_CALL || !last || p->end - p->start <= 10000) continue;
-    size_t waiting = waiting_at(r, s, i, p->end);
-    if (waiting <= 500) continue;
-    if (!llmprof_grow(&slow->items, &slow->room, slow->count + 1,
-                      sizeof *slow->items))
-      return false;
-    slow->items[slow->count++] = (slow_launch){o->call, i, waiting};
-  }
-  return true;
-}
-
 static bool collect_usual(const llmprof_replay *r, replay_samples *usual) {
   for (size_t i = 0; i < r->point_count; i++) {
     const replay_point *p = r->points + i;
@@ -66,65 +34,70 @@ static bool collect_usual(const llmprof_replay *r, replay_samples *usual) {
   return true;
 }
 
-/* Keep those that took longer than launches that are alike. */
-static void keep_longer(const llmprof_replay *r, const replay_samples *usual,
-                        slow_launches *slow) {
-  size_t count = 0;
-  for (size_t i = 0; i < slow->count; i++) {
-    const replay_point *p = r->points + slow->items[i].point;
-    int64_t own = p->end - p->start;
-    int64_t base = replay_quantile(usual, alike(p), .3, own);
-    if (own > 2 * base + 10000) slow->items[count++] = slow->items[i];
-  }
-  slow->count = count;
+/* What a launch takes that waits for nothing. */
+static int64_t usual_of(const replay_samples *usual, const replay_point *p) {
+  return replay_quantile(usual, alike(p), .3, p->end - p->start);
 }
 
-static bool near(size_t waiting, int64_t depth) {
+/* Launches that took longer than others that are alike, and found many
+ * operations waiting: by how many. `usual` is filled for the first of all. */
+static bool find_slow(const llmprof_replay *r, const replay_stream *s,
+                      replay_samples *usual, replay_samples *slow) {
+  for (size_t i = 0; i < s->count; i++) {
+    const replay_operation *o = r->operations + r->launched[s->first + i];
+    if (o->call == REPLAY_NONE) continue;
+    const replay_point *p = r->points + o->call;
+    bool last = i + 1 == s->count ||
+                r->operations[r->launched[s->first + i + 1]].call != o->call;
+    if (p->kind != REPLAY_CALL || !last || p->end - p->start <= 10000) continue;
+    size_t waiting = waiting_at(r, s, i, p->end);
+    if (waiting <= 500) continue;
+    if (!usual->count && !collect_usual(r, usual)) return false;
+    if (p->end - p->start > 2 * usual_of(usual, p) + 10000 &&
+        !replay_sample_add(slow, waiting, o->call))
+      return false;
+  }
+  replay_samples_sort(slow);
+  return true;
+}
+
+static bool near(uint64_t waiting, uint64_t depth) {
   double off = (double)waiting - (double)depth;
   return (off < 0 ? -off : off) < .06 * (double)depth;
 }
 
 /* Slow launches that all found about as many operations waiting show how many
  * fit; these launches then wait for the one that leaves room. */
-static bool find_depth(llmprof_replay *r, replay_stream *s,
-                       const slow_launches *slow, const replay_samples *usual,
+static bool find_depth(llmprof_replay *r, const replay_stream *s,
+                       const replay_samples *slow, const replay_samples *usual,
                        replay_samples *after) {
-  replay_samples waiting = {0};
-  bool ok = true;
-  for (size_t i = 0; ok && i < slow->count; i++)
-    ok = replay_sample_add(&waiting, 0, (int64_t)slow->items[i].waiting);
-  replay_samples_sort(&waiting);
-  int64_t middle = replay_quantile(&waiting, 0, .5, 0);
-  replay_samples_free(&waiting);
-  size_t agreeing = 0;
+  uint64_t middle = slow->items[(slow->count - 1) / 2].key;
+  size_t agreeing = 0, depth = 0; /* depth: operations that fit */
   for (size_t i = 0; i < slow->count; i++) {
-    if (!near(slow->items[i].waiting, middle)) continue;
+    if (!near(slow->items[i].key, middle)) continue;
     agreeing++;
-    if (slow->items[i].waiting + 1 > s->depth)
-      s->depth = slow->items[i].waiting + 1;
+    depth = (size_t)slow->items[i].key + 1;
   }
-  if (agreeing < 5 || agreeing * 10 <= slow->count * 6) s->depth = 0;
-  if (!ok || !s->depth) return ok;
+  if (agreeing < 5 || agreeing * 10 <= slow->count * 6) return true;
   if (!r->room) {
     r->room = llmprof_alloc(r->point_count, sizeof *r->room);
     if (!r->room) return false;
     memset(r->room, 0xff, r->point_count * sizeof *r->room);
   }
   const uint32_t *launched = r->launched + s->first;
-  for (size_t i = s->depth; i < s->count; i++) {
+  for (size_t i = depth; i < s->count; i++) {
     uint32_t call = r->operations[launched[i]].call;
     if (call != REPLAY_NONE && r->points[call].kind == REPLAY_CALL)
-      r->room[call] = launched[i - s->depth];
+      r->room[call] = launched[i - depth];
   }
+  bool ok = true;
   for (size_t i = 0; ok && i < slow->count; i++) {
-    uint32_t point = slow->items[i].point, room = r->room[point];
+    uint32_t point = (uint32_t)slow->items[i].value, room = r->room[point];
     replay_point *p = r->points + point;
-    if (!near(slow->items[i].waiting, middle) || p->kind == REPLAY_BLOCKED)
+    if (!near(slow->items[i].key, middle) || p->kind == REPLAY_BLOCKED)
       continue;
     p->kind = REPLAY_BLOCKED;
-    ok = replay_wait_add(
-             r, point,
-             replay_quantile(usual, alike(p), .3, p->end - p->start)) &&
+    ok = replay_wait_add(r, point, usual_of(usual, p)) &&
          (room == REPLAY_NONE ||
           replay_sample_add(after, 0, p->end - r->operations[room].start));
   }
@@ -135,15 +108,11 @@ bool replay_link_queues(llmprof_replay *r, llmprof_error *err) {
   replay_samples usual = {0}, after = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < r->stream_count; i++) {
-    slow_launches slow = {0};
-    replay_stream *s = r->streams + i;
-    ok = find_slow(r, s, &slow);
-    if (ok && slow.count >= 5) {
-      if (!usual.count) ok = collect_usual(r, &usual);
-      keep_longer(r, &usual, &slow);
-    }
+    replay_samples slow = {0};
+    const replay_stream *s = r->streams + i;
+    ok = find_slow(r, s, &usual, &slow);
     if (ok && slow.count >= 5) ok = find_depth(r, s, &slow, &usual, &after);
-    llmprof_free(slow.items);
+    replay_samples_free(&slow);
   }
   replay_samples_sort(&after);
   r->room_after = replay_quantile(&after, 0, .5, 0);
