@@ -112,10 +112,7 @@ static bool thread_number(llmprof_replay *r, int64_t pid, int64_t tid,
                           uint32_t *number) {
   const replay_thread thread = {
       .pid = pid, .tid = tid, .part = (uint32_t)r->part_count - 1};
-  if (!llmprof_intern_add(&r->known_threads, &thread, number)) return false;
-  r->threads = (replay_thread *)(void *)r->known_threads.records;
-  r->thread_count = r->known_threads.count;
-  return true;
+  return llmprof_intern_add(&r->known_threads, &thread, number);
 }
 
 static bool stream_number(llmprof_replay *r, int64_t pid, uint32_t device,
@@ -124,10 +121,7 @@ static bool stream_number(llmprof_replay *r, int64_t pid, uint32_t device,
                                 .device = device,
                                 .pid = pid,
                                 .id = id};
-  if (!llmprof_intern_add(&r->known_streams, &stream, number)) return false;
-  r->streams = (replay_stream *)(void *)r->known_streams.records;
-  r->stream_count = r->known_streams.count;
-  return true;
+  return llmprof_intern_add(&r->known_streams, &stream, number);
 }
 
 static replay_point *new_point(llmprof_replay *r, llmprof_error *err) {
@@ -446,6 +440,10 @@ static bool make_room(llmprof_replay *r, llmprof_error *err) {
 }
 
 bool llmprof_replay_link(llmprof_replay *r, llmprof_error *err) {
+  r->threads = (replay_thread *)(void *)r->known_threads.records;
+  r->thread_count = r->known_threads.count;
+  r->streams = (replay_stream *)(void *)r->known_streams.records;
+  r->stream_count = r->known_streams.count;
   return check_extent(r, err) && replay_order(r, err) &&
          replay_link_streams(r, err) && replay_link_queues(r, err) &&
          replay_link_waits(r, err) && replay_link_collectives(r, err) &&

@@ -134,7 +134,7 @@ struct llmprof_replay {
   replay_operation *operations;
   size_t operation_count, operation_room;
   llmprof_intern known_streams, known_threads;
-  replay_stream *streams; /* as the next two, borrowed from these */
+  replay_stream *streams; /* as the next two, borrowed from these once linked */
   replay_thread *threads;
   size_t stream_count, thread_count;
   replay_range *ranges;

@@ -198,7 +198,8 @@ local function predicted(folder, one)
   end
   local ok, wrong = pcall(function()
     local n = change:match "^batch%((%d+)%)$"
-    local question = n and whatif.between({ path, folder .. "/" .. other }, tonumber(n))
+    local question = n and whatif.between(
+      session.open({ path, folder .. "/" .. other }).files, tonumber(n))
       or asked(path, change)
     local noise = (read_json(folder .. "/host.json") or {}).noise
     question.host_noise = noise

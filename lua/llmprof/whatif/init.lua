@@ -490,6 +490,30 @@ function whatif.is_change(it)
 end
 
 
+-- The batch n between those of two runs of one program: the run of the nearer batch with kernels
+-- that take what lies between. files: what a session has open.
+function whatif.between(files, n)
+  if #files ~= 2 then
+    errors.raise("usage", ("batch(%d) takes two runs of other batches, not %d"):format(n, #files),
+      { hint = ("llmprof whatif RUN OTHER 'batch(%d)'"):format(n) })
+  end
+  local near, change = changes.between(files[1], files[2], n)
+  return with(whatif.over { near }, { change })
+end
+
+
+-- What changes as texts and the ranks of findings ask together of what a session has open.
+function whatif.asked(files, parts)
+  local n = #parts == 1 and tostring(parts[1]):match "^%s*batch%s*%(%s*(%d+)%s*%)%s*$"
+  if n then return whatif.between(files, tonumber(n)) end
+  local asked = of_files(files)
+  for _, part in ipairs(parts) do
+    asked = whatif.is_change(part) and asked:change(part) or asked:finding(tonumber(part))
+  end
+  return asked
+end
+
+
 -- The function `whatif` of a session: whatif(1, "dtype(fp8)"), printed, is what finding 1 and a
 -- change gain together. files(): what is open; in place of it the first argument may name a run
 -- or a trace.
@@ -500,34 +524,11 @@ function whatif.asker(files)
     local is_named = type(path) == "string" and not whatif.is_change(path)
     if is_named then table.remove(parts, 1) end
     local wanted = #parts == 1 and queue.asked(parts[1])
-    local asked
     if wanted then
-      local paths = { is_named and path }
-      for i, file in ipairs(is_named and {} or files()) do paths[i] = file.path end
-      return queue.render("table", paths, wanted)
-    elseif is_named then
-      asked = whatif.open { path }
-    else
-      asked = of_files(files())
+      return queue.render("table", is_named and { path } or lists.map(files(), "path"), wanted)
     end
-    for _, part in ipairs(parts) do
-      asked = whatif.is_change(part) and asked:change(part) or asked:finding(part)
-    end
-    return asked
+    return whatif.asked(is_named and session.open({ path }).files or files(), parts)
   end
-end
-
-
--- The batch n between those of two runs of one program: the run of the nearer batch with kernels
--- that take what lies between.
-function whatif.between(paths, n)
-  local files = session.open(paths).files
-  if #files ~= 2 then
-    errors.raise("usage", ("batch(%d) takes two runs of other batches, not %d"):format(n, #files),
-      { hint = ("llmprof whatif RUN OTHER 'batch(%d)'"):format(n) })
-  end
-  local near, change = changes.between(files[1], files[2], n)
-  return with(whatif.over { near }, { change })
 end
 
 
@@ -544,6 +545,15 @@ local function over_stage(question, name)
 end
 
 
+-- What f gives; nil and the message of an error whose field is this.
+local function unless(field, value, f, ...)
+  local ok, made, why = errors.call(f, ...)
+  if ok then return made, why end
+  if made[field] ~= value then error(made, 0) end
+  return nil, made.message
+end
+
+
 -- A function for advice: from changes and a stage to what the changes give back of it, as
 -- What.gain, of a long trace by steps that stand for all. open: gives the sources, or nil
 -- and why there are none, when it is first asked.
@@ -551,36 +561,23 @@ function whatif.replayer(open)
   local first, refused
   local others = {} -- by stage, those that it has none of
   return function(codes, stage, alone)
-    if refused then return nil, refused end
-    if not first then
+    if not first and not refused then
       local sources
       sources, refused = open()
-      if sources then
-        local ok, made, why = errors.call(whatif.over, sources, true)
-        if ok then
-          first, refused = made, why
-        elseif made.code == "range" then
-          refused = made.message
-        else
-          error(made, 0)
-        end
-      end
-      if not first then return nil, refused end
+      if sources then first, refused = unless("code", "range", whatif.over, sources, true) end
     end
+    if not first then return nil, refused end
     local question = first
     if not first.model:stage(stage) then
       others[stage] = others[stage] or over_stage(first, stage)
       question = others[stage]
     end
     if not question.model:stage(stage) then return question:gain(stage) end
-    local ok, made, why = errors.call(function()
+    return unless("kind", "usage", function()
       local asked = question
       for _, code in ipairs(codes) do asked = asked:change(code) end
       return asked:gain(stage, alone)
     end)
-    if ok then return made, why end
-    if made.kind ~= "usage" then error(made, 0) end
-    return nil, made.message
   end
 end
 

@@ -6,6 +6,7 @@ local answer = lazy "llmprof.whatif.answer"
 local fs = require "llmprof.fs"
 local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
+local session = lazy "llmprof.query.session"
 local table_options = require "llmprof.cli.table_options"
 local whatif = lazy "llmprof.whatif"
 
@@ -64,18 +65,6 @@ local function divide(words)
 end
 
 
--- What is to be changed: batch(n) lies between two runs, all else is about one.
-local function question_of(paths, codes)
-  local n = #codes == 1 and codes[1]:match "^%s*batch%s*%(%s*(%d+)%s*%)%s*$"
-  if n then return whatif.between(paths, tonumber(n)) end
-  local question = whatif.open(paths)
-  for _, code in ipairs(codes) do
-    question = code:find "^%d+$" and question:finding(tonumber(code)) or question:change(code)
-  end
-  return question
-end
-
-
 function command.run(given, words)
   local paths, codes = divide(words)
   local format = given.json and "json" or given.format
@@ -84,7 +73,7 @@ function command.run(given, words)
     out.write(load_model.render(format, paths, wanted))
     return 0
   end
-  local question = question_of(paths, codes)
+  local question = whatif.asked(session.open(paths).files, codes)
   local made = #codes > 0 and question:run() or { model = question.model }
   out.write(answer.render(format, made))
   return 0
