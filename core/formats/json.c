@@ -1,9 +1,6 @@
-/* Reading takes three steps. The text is checked against the grammar; then
- * cJSON builds its tree; then tree and text are walked in step, the tree for
- * structure and decoded strings, the text for what cJSON cannot hold: exact
- * integers, the length of strings, places. Since the text is known to be
- * valid, the walk finds the next number or string by looking for its first
- * character. */
+/* The text is read once, from left to right. cJSON decodes the strings that
+ * have escapes; the rest is what it would let pass or lose: the grammar to the
+ * letter, exact integers, the length of strings, places for messages. */
 #include "formats/json.h"
 
 #include <cjson/cJSON.h>
@@ -22,18 +19,14 @@ enum {
   MOST_DEPTH = 200,
   MOST_SIZE = 256 * 1024 * 1024,
   MOST_NODES = 32 * 1024 * 1024,
-  CJSON_LONGEST_NUMBER = 63 /* cJSON reads no number beyond */
 };
-
-_Static_assert((int)MOST_DEPTH <= (int)CJSON_NESTING_LIMIT,
-               "cJSON must take every depth that passes the check");
 
 typedef struct reader {
   const char *name;
   const char *bytes;
   size_t size, at;
-  size_t nodes, taken;
-  bool has_long; /* a number that cJSON would not read */
+  size_t nodes;
+  llmprof_buffer texts; /* keys of the maps around, and the string at hand */
   llmprof_error *err;
 } reader;
 
@@ -63,7 +56,13 @@ static bool expected(const reader *r, const char *wanted) {
                  quoted);
 }
 
-/* ---- checking the grammar ---- */
+/* Pass the value on; NULL is out of memory. */
+static llmprof_value *made(const reader *r, llmprof_value *value) {
+  if (!value) llmprof_fail_nomem(r->err);
+  return value;
+}
+
+/* ---- words and numbers ---- */
 
 static int peek(const reader *r) {
   return r->at < r->size ? (unsigned char)r->bytes[r->at] : -1;
@@ -81,7 +80,7 @@ static void skip_space(reader *r) {
   while (r->at < r->size && is_space(r->bytes[r->at])) r->at++;
 }
 
-static bool check_word(reader *r, const char *word) {
+static bool take_word(reader *r, const char *word) {
   size_t size = strlen(word);
   if (r->size - r->at < size || memcmp(r->bytes + r->at, word, size) != 0)
     return expected(r, "a value");
@@ -89,34 +88,55 @@ static bool check_word(reader *r, const char *word) {
   return true;
 }
 
-static bool check_digits(reader *r) {
+static bool skip_digits(reader *r) {
   if (!at_digit(r)) return expected(r, "a digit");
   while (at_digit(r)) r->at++;
   return true;
 }
 
-static bool check_number(reader *r, bool *is_integer) {
+static bool skip_number(reader *r, bool *is_integer) {
   size_t start = r->at;
   *is_integer = true;
   if (peek(r) == '-') r->at++;
   if (peek(r) == '0' && r->at + 1 < r->size &&
       llmprof_lex_is_digit(r->bytes[r->at + 1]))
     return fail_at(r, LLMPROF_SYNTAX, start, "number with a leading zero");
-  if (!check_digits(r)) return false;
+  if (!skip_digits(r)) return false;
   if (peek(r) == '.') {
     *is_integer = false;
     r->at++;
-    if (!check_digits(r)) return false;
+    if (!skip_digits(r)) return false;
   }
   if (peek(r) == 'e' || peek(r) == 'E') {
     *is_integer = false;
     r->at++;
     if (peek(r) == '+' || peek(r) == '-') r->at++;
-    if (!check_digits(r)) return false;
+    if (!skip_digits(r)) return false;
   }
-  r->has_long |= r->at - start > CJSON_LONGEST_NUMBER;
   return true;
 }
+
+static llmprof_value *read_number(reader *r) {
+  bool is_integer;
+  size_t start = r->at;
+  if (!skip_number(r, &is_integer)) return NULL;
+  const char *text = r->bytes + start;
+  int64_t integer;
+  double number;
+  if (is_integer) {
+    if (llmprof_lex_int(text, r->at - start, 10, &integer))
+      return made(r, llmprof_value_new_int(integer));
+    fail_at(r, LLMPROF_RANGE, start, "integer does not fit into 64 bits");
+    return NULL;
+  }
+  llmprof_code code = llmprof_lex_double(text, r->at - start, &number);
+  if (code == LLMPROF_OK) return made(r, llmprof_value_new_double(number));
+  if (code == LLMPROF_NOMEM) return made(r, NULL);
+  fail_at(r, LLMPROF_RANGE, start, "number is too large for a double");
+  return NULL;
+}
+
+/* ---- strings ---- */
 
 /* Four hex digits after "\u", or -1. */
 static long hex4(const reader *r, size_t at) {
@@ -174,7 +194,7 @@ static bool check_plain(reader *r, size_t *decoded) {
   return true;
 }
 
-/* At a quote: *decoded is the string's size without escapes. */
+/* Past the string at a quote: *decoded is its size without escapes. */
 static bool check_string(reader *r, size_t *decoded) {
   size_t start = r->at++;
   *decoded = 0;
@@ -190,24 +210,76 @@ static bool check_string(reader *r, size_t *decoded) {
   return true;
 }
 
-static bool check_value(reader *r, size_t depth);
+static void *allocate(size_t size) {
+  return llmprof_alloc(size, 1);
+}
 
-/* `name` with its colon. */
-static bool check_key(reader *r) {
-  size_t decoded;
+static void set_hooks(void) {
+  cJSON_InitHooks(&(cJSON_Hooks){allocate, llmprof_free});
+}
+
+/* Behind the texts: a string with escapes, as it stands with its quotes. */
+static void add_decoded(reader *r, const char *quoted, size_t size,
+                        size_t decoded) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, set_hooks);
+  cJSON *string = cJSON_ParseWithLengthOpts(quoted, size, NULL, false);
+  if (string)
+    llmprof_buffer_add(&r->texts, string->valuestring, decoded);
+  else
+    r->texts.failed = true; /* nothing else can be wrong after the check */
+  cJSON_Delete(string);
+}
+
+/* Put the string at a quote behind the texts, with a NUL: it begins where they
+ * ended. */
+static bool read_string(reader *r, size_t *size) {
+  const char *quoted = r->bytes + r->at;
+  if (!check_string(r, size)) return false;
+  size_t length = (size_t)(r->bytes + r->at - quoted);
+  if (length == *size + 2)
+    llmprof_buffer_add(&r->texts, quoted + 1, *size);
+  else
+    add_decoded(r, quoted, length, *size);
+  llmprof_buffer_putc(&r->texts, '\0');
+  return !r->texts.failed || llmprof_fail_nomem(r->err);
+}
+
+/* ---- values ---- */
+
+static llmprof_value *read_value(reader *r, size_t depth);
+
+/* An entry of a map, unless its key is there already. */
+static bool read_entry(reader *r, llmprof_value *map, size_t depth) {
+  size_t size, before = r->texts.size;
   skip_space(r);
+  size_t start = r->at;
   if (peek(r) != '"') return expected(r, "a key in double quotes");
-  if (!check_string(r, &decoded)) return false;
+  if (!read_string(r, &size)) return false;
+  if (llmprof_value_get(map, r->texts.bytes + before, size)) {
+    char quoted[LLMPROF_LEX_QUOTED];
+    llmprof_lex_quote(quoted, r->texts.bytes + before, size);
+    return fail_at(r, LLMPROF_SYNTAX, start, "duplicate key %s", quoted);
+  }
   skip_space(r);
   if (peek(r) != ':') return expected(r, "':'");
   r->at++;
-  return true;
+  llmprof_value *value = read_value(r, depth);
+  if (!value) return false;
+  bool ok = llmprof_value_set(map, r->texts.bytes + before, size, value);
+  r->texts.size = before;
+  return ok || llmprof_fail_nomem(r->err);
+}
+
+static bool read_item(reader *r, llmprof_value *list, size_t depth) {
+  llmprof_value *value = read_value(r, depth);
+  return value &&
+         (llmprof_value_append(list, value) || llmprof_fail_nomem(r->err));
 }
 
 /* At '{' or '['. */
-static bool check_items(reader *r, size_t depth, bool map) {
+static bool read_items(reader *r, llmprof_value *into, size_t depth, bool map) {
   char close = map ? '}' : ']';
-  const char *wanted = map ? "',' or '}'" : "',' or ']'";
   if (depth > MOST_DEPTH)
     return fail_at(r, LLMPROF_LIMIT, r->at, "nested deeper than %d levels",
                    MOST_DEPTH);
@@ -218,197 +290,77 @@ static bool check_items(reader *r, size_t depth, bool map) {
     return true;
   }
   for (;;) {
-    if (map && !check_key(r)) return false;
-    if (!check_value(r, depth)) return false;
+    if (!(map ? read_entry(r, into, depth) : read_item(r, into, depth)))
+      return false;
     skip_space(r);
     int c = peek(r);
-    if (c != ',' && c != close) return expected(r, wanted);
+    if (c != ',' && c != close)
+      return expected(r, map ? "',' or '}'" : "',' or ']'");
     r->at++;
     if (c == close) return true;
   }
 }
 
-static bool check_value(reader *r, size_t depth) {
-  size_t decoded;
-  bool is_integer;
-  skip_space(r);
-  if (llmprof_interrupted_at(r->nodes)) return llmprof_fail_interrupted(r->err);
-  if (++r->nodes > MOST_NODES)
-    return fail_at(r, LLMPROF_LIMIT, r->at, "more than %d values", MOST_NODES);
-  switch (peek(r)) {
-  case '{':
-    return check_items(r, depth + 1, true);
-  case '[':
-    return check_items(r, depth + 1, false);
-  case '"':
-    return check_string(r, &decoded);
-  case 't':
-    return check_word(r, "true");
-  case 'f':
-    return check_word(r, "false");
-  case 'n':
-    return check_word(r, "null");
-  default:
-    if (peek(r) != '-' && !at_digit(r)) return expected(r, "a value");
-    return check_number(r, &is_integer);
-  }
-}
-
-/* The bytes of a byte order mark. */
-static size_t mark_size(const reader *r) {
-  return r->size >= 3 && memcmp(r->bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-}
-
-static bool check(reader *r) {
-  r->at = mark_size(r);
-  if (!check_value(r, 0)) return false;
-  skip_space(r);
-  return r->at == r->size || expected(r, "nothing after the value");
-}
-
-/* ---- cJSON ---- */
-
-/* What is asked to stop gets no more, which ends cJSON. */
-static void *hook_malloc(size_t size) {
-  return llmprof_interrupted() ? NULL : llmprof_alloc(size, 1);
-}
-
-static void set_hooks(void) {
-  cJSON_InitHooks(&(cJSON_Hooks){hook_malloc, llmprof_free});
-}
-
-/* Move to the next string or number of a text that passed the check. */
-static void seek(reader *r) {
-  while (r->at < r->size && r->bytes[r->at] != '"' && r->bytes[r->at] != '-' &&
-         !llmprof_lex_is_digit(r->bytes[r->at]))
-    r->at++;
-}
-
-/* Writes a 0 over each number that is too long for cJSON, whose values nobody
- * reads. `bytes` is the text of the reader. */
-static void shorten(reader r, char *bytes) {
-  bool is_integer;
-  size_t size;
-  for (r.at = 0; seek(&r), r.at < r.size;) {
-    size_t start = r.at;
-    if (bytes[start] == '"') {
-      check_string(&r, &size);
-      continue;
-    }
-    check_number(&r, &is_integer);
-    if (r.at - start <= CJSON_LONGEST_NUMBER) continue;
-    memset(bytes + start, ' ', r.at - start);
-    bytes[start] = '0';
-  }
-}
-
-/* NULL when out of memory: nothing else can go wrong after the check. cJSON
- * knows the mark only before texts that are long enough. */
-static cJSON *build(const reader *r) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_hooks);
-  size_t skip = mark_size(r);
-  char *copy = r->has_long ? llmprof_memdup(r->bytes, r->size) : NULL;
-  if (r->has_long && !copy) return NULL;
-  if (copy) shorten(*r, copy);
-  const char *bytes = copy ? copy : r->bytes;
-  cJSON *tree =
-      cJSON_ParseWithLengthOpts(bytes + skip, r->size - skip, NULL, false);
-  llmprof_free(copy);
-  return tree;
-}
-
-/* ---- from cJSON's tree to ours ---- */
-
-static llmprof_value *made(const reader *r, llmprof_value *value) {
-  if (!value) llmprof_fail_nomem(r->err);
-  return value;
-}
-
-static llmprof_value *take_number(reader *r) {
-  bool is_integer;
-  seek(r);
-  size_t start = r->at;
-  check_number(r, &is_integer);
-  const char *text = r->bytes + start;
-  int64_t integer;
-  double number;
-  if (is_integer) {
-    if (llmprof_lex_int(text, r->at - start, 10, &integer))
-      return made(r, llmprof_value_new_int(integer));
-    fail_at(r, LLMPROF_RANGE, start, "integer does not fit into 64 bits");
-    return NULL;
-  }
-  llmprof_code code = llmprof_lex_double(text, r->at - start, &number);
-  if (code == LLMPROF_OK) return made(r, llmprof_value_new_double(number));
-  if (code == LLMPROF_NOMEM) return made(r, NULL);
-  fail_at(r, LLMPROF_RANGE, start, "number is too large for a double");
-  return NULL;
-}
-
-static llmprof_value *take(reader *r, const cJSON *node);
-
-/* Put the next entry into the map, unless its key is there already. */
-static bool take_entry(reader *r, const cJSON *node, llmprof_value *map) {
-  size_t size;
-  seek(r);
-  size_t start = r->at;
-  check_string(r, &size);
-  if (llmprof_value_get(map, node->string, size)) {
-    char quoted[LLMPROF_LEX_QUOTED];
-    llmprof_lex_quote(quoted, node->string, size);
-    return fail_at(r, LLMPROF_SYNTAX, start, "duplicate key %s", quoted);
-  }
-  llmprof_value *value = take(r, node);
-  if (!value) return false;
-  return llmprof_value_set(map, node->string, size, value) ||
-         llmprof_fail_nomem(r->err);
-}
-
-static bool take_item(reader *r, const cJSON *node, llmprof_value *list) {
-  llmprof_value *value = take(r, node);
-  if (!value) return false;
-  return llmprof_value_append(list, value) || llmprof_fail_nomem(r->err);
-}
-
-static llmprof_value *take_items(reader *r, const cJSON *node, bool map) {
+static llmprof_value *read_holder(reader *r, size_t depth, bool map) {
   llmprof_value *value =
       made(r, map ? llmprof_value_new_map() : llmprof_value_new_list());
-  bool ok = value;
-  for (const cJSON *child = node->child; ok && child; child = child->next)
-    ok = map ? take_entry(r, child, value) : take_item(r, child, value);
-  if (ok) return value;
+  if (value && read_items(r, value, depth, map)) return value;
   llmprof_value_free(value);
   return NULL;
 }
 
-static llmprof_value *take(reader *r, const cJSON *node) {
-  size_t size;
-  if (llmprof_interrupted_at(r->taken++))
+static llmprof_value *read_text(reader *r) {
+  size_t size, before = r->texts.size;
+  if (!read_string(r, &size)) return NULL;
+  r->texts.size = before;
+  return made(r, llmprof_value_new_string(r->texts.bytes + before, size));
+}
+
+static llmprof_value *read_value(reader *r, size_t depth) {
+  skip_space(r);
+  if (llmprof_interrupted_at(r->nodes))
     return llmprof_fail_interrupted(r->err), NULL;
-  if (cJSON_IsNumber(node)) return take_number(r);
-  if (cJSON_IsObject(node)) return take_items(r, node, true);
-  if (cJSON_IsArray(node)) return take_items(r, node, false);
-  if (cJSON_IsBool(node))
-    return made(r, llmprof_value_new_bool(cJSON_IsTrue(node)));
-  if (cJSON_IsNull(node)) return made(r, llmprof_value_new_null());
-  seek(r);
-  check_string(r, &size);
-  return made(r, llmprof_value_new_string(node->valuestring, size));
+  if (++r->nodes > MOST_NODES)
+    return fail_at(r, LLMPROF_LIMIT, r->at, "more than %d values", MOST_NODES),
+           NULL;
+  switch (peek(r)) {
+  case '{':
+    return read_holder(r, depth + 1, true);
+  case '[':
+    return read_holder(r, depth + 1, false);
+  case '"':
+    return read_text(r);
+  case 't':
+    return take_word(r, "true") ? made(r, llmprof_value_new_bool(true)) : NULL;
+  case 'f':
+    return take_word(r, "false") ? made(r, llmprof_value_new_bool(false))
+                                 : NULL;
+  case 'n':
+    return take_word(r, "null") ? made(r, llmprof_value_new_null()) : NULL;
+  default:
+    if (peek(r) == '-' || at_digit(r)) return read_number(r);
+    return expected(r, "a value"), NULL;
+  }
 }
 
 /* ---- in and out ---- */
+
+static llmprof_value *read_all(reader *r) {
+  llmprof_value *value = read_value(r, 0);
+  skip_space(r);
+  if (!value || r->at == r->size) return value;
+  expected(r, "nothing after the value");
+  llmprof_value_free(value);
+  return NULL;
+}
 
 llmprof_value *llmprof_json_parse(const char *bytes, size_t size,
                                   const char *name, llmprof_error *err) {
   reader r = {.name = name, .bytes = bytes, .size = size, .err = err};
   if (size > MOST_SIZE) return llmprof_fail_size(err, name, MOST_SIZE), NULL;
-  if (!check(&r)) return NULL;
-  cJSON *tree = build(&r);
-  if (!tree) return llmprof_fail_nomem(err), NULL;
-  r.at = 0;
-  llmprof_value *value = take(&r, tree);
-  cJSON_Delete(tree);
+  if (size >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) r.at = 3;
+  llmprof_value *value = read_all(&r);
+  llmprof_buffer_free(&r.texts);
   return value;
 }
 

@@ -1,10 +1,10 @@
 /* JSON: exactly RFC 8259, read into values and written from them.
  *
- * cJSON builds the tree. What it would let pass or lose is looked after here:
- * the text is checked against the grammar first, integers never go through a
- * double, strings may hold U+0000, a key may come once. A byte order mark at
- * the start is skipped. cJSON keeps its allocator per process: from the first
- * parse on, it is llmprof's. */
+ * cJSON decodes strings. What it would let pass or lose is looked after here:
+ * the grammar holds to the letter, integers never go through a double, strings
+ * may hold U+0000, a key may come once. A byte order mark at the start is
+ * skipped. cJSON keeps its allocator per process: from the first parse of a
+ * string with escapes on, it is llmprof's. */
 #ifndef LLMPROF_JSON_H
 #define LLMPROF_JSON_H
 

@@ -75,17 +75,40 @@ bool llmprof_edit_matches(const char *const *patterns, size_t count,
   return false;
 }
 
+bool llmprof_edit_each(llmprof_edit *edit, const char *sql,
+                       const char *parameter, llmprof_edit_row take,
+                       void *user) {
+  sqlite3_stmt *rows = NULL;
+  int rc = sqlite3_prepare_v2(edit->db, sql, -1, &rows, NULL);
+  if (rc == SQLITE_OK && parameter)
+    rc = sqlite3_bind_text(rows, 1, parameter, -1, SQLITE_STATIC);
+  bool ok = true;
+  while (ok && rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+    ok = take(edit, rows, user);
+    rc = SQLITE_OK;
+  }
+  if (ok && rc != SQLITE_DONE) ok = llmprof_edit_fail(edit, rc);
+  sqlite3_finalize(rows);
+  return ok;
+}
+
+const char *llmprof_edit_text(sqlite3_stmt *row, int i) {
+  return (const char *)sqlite3_column_text(row, i);
+}
+
+static bool add_number(llmprof_edit *edit, sqlite3_stmt *row, void *count) {
+  (void)edit;
+  *(size_t *)count += (size_t)sqlite3_column_int64(row, 0);
+  return true;
+}
+
 bool llmprof_edit_count(llmprof_edit *edit, llmprof_buffer *sql,
                         size_t *count) {
-  sqlite3_stmt *rows = NULL;
-  int rc = sql->failed
-               ? SQLITE_NOMEM
-               : sqlite3_prepare_v2(edit->db, sql->bytes, -1, &rows, NULL);
+  bool ok = sql->failed
+                ? llmprof_fail_nomem(edit->err)
+                : llmprof_edit_each(edit, sql->bytes, NULL, add_number, count);
   llmprof_buffer_free(sql);
-  if (rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW)
-    *count += (size_t)sqlite3_column_int64(rows, 0);
-  sqlite3_finalize(rows);
-  return rc == SQLITE_ROW || llmprof_edit_fail(edit, rc);
+  return ok;
 }
 
 /* ---- a file in the making ---- */

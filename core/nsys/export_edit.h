@@ -43,6 +43,18 @@ bool llmprof_edit_make(llmprof_edit_start start, const char *from,
 /* Attach another export as "more", only to be read. */
 bool llmprof_edit_attach(llmprof_edit *edit, const char *path);
 
+/* Takes a row; false when that failed, with edit->err filled. */
+typedef bool (*llmprof_edit_row)(llmprof_edit *edit, sqlite3_stmt *row,
+                                 void *user);
+
+/* Give each row of a query to `take`; ?1 is the text `parameter`, if any. */
+bool llmprof_edit_each(llmprof_edit *edit, const char *sql,
+                       const char *parameter, llmprof_edit_row take,
+                       void *user);
+
+/* Column i of a row; NULL: NULL. */
+const char *llmprof_edit_text(sqlite3_stmt *row, int i);
+
 /* Add the single number that a query in a buffer gives; frees the buffer. */
 bool llmprof_edit_count(llmprof_edit *edit, llmprof_buffer *sql, size_t *count);
 

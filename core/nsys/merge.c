@@ -38,34 +38,12 @@ typedef struct inputs {
   size_t count;
 } inputs;
 
-/* ---- reading single values and lists ---- */
+/* ---- times ---- */
 
-typedef bool (*row_function)(llmprof_edit *edit, const char *value, void *user);
-
-/* Call for the text of the first column of every row. parameter may be NULL. */
-static bool each_row(llmprof_edit *edit, const char *sql, const char *parameter,
-                     row_function take, void *user) {
-  sqlite3_stmt *rows;
-  int rc = sqlite3_prepare_v2(edit->db, sql, -1, &rows, NULL);
-  if (rc == SQLITE_OK && parameter)
-    rc = sqlite3_bind_text(rows, 1, parameter, -1, SQLITE_STATIC);
-  if (rc != SQLITE_OK) {
-    sqlite3_finalize(rows);
-    return llmprof_edit_fail(edit, rc);
-  }
-  bool ok = true;
-  while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
-    const char *value = (const char *)sqlite3_column_text(rows, 0);
-    ok = !value || take(edit, value, user);
-  }
-  if (ok && rc != SQLITE_DONE) ok = llmprof_edit_fail(edit, rc);
-  sqlite3_finalize(rows);
-  return ok;
-}
-
-static bool take_number(llmprof_edit *edit, const char *value, void *user) {
+static bool take_number(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
   (void)edit;
-  *(int64_t *)user = strtoimax(value, NULL, 10);
+  if (sqlite3_column_type(row, 0) != SQLITE_NULL)
+    *(int64_t *)user = sqlite3_column_int64(row, 0);
   return true;
 }
 
@@ -75,12 +53,13 @@ static bool read_offset(llmprof_edit *edit, const char *path, int64_t *offset) {
   *offset = LLMPROF_ABSENT;
   if (llmprof_edit_has(edit, "main", table, "utcEpochNs") &&
       llmprof_edit_has(edit, "more", table, "utcEpochNs") &&
-      !each_row(edit,
-                "SELECT more.TARGET_INFO_SESSION_START_TIME.utcEpochNs - "
-                "main.TARGET_INFO_SESSION_START_TIME.utcEpochNs "
-                "FROM more.TARGET_INFO_SESSION_START_TIME, "
-                "main.TARGET_INFO_SESSION_START_TIME LIMIT 1",
-                NULL, take_number, offset))
+      !llmprof_edit_each(
+          edit,
+          "SELECT more.TARGET_INFO_SESSION_START_TIME.utcEpochNs - "
+          "main.TARGET_INFO_SESSION_START_TIME.utcEpochNs "
+          "FROM more.TARGET_INFO_SESSION_START_TIME, "
+          "main.TARGET_INFO_SESSION_START_TIME LIMIT 1",
+          NULL, take_number, offset))
     return false;
   return *offset != LLMPROF_ABSENT ||
          llmprof_fail(edit->err, LLMPROF_UNSUPPORTED,
@@ -150,9 +129,10 @@ static void add_value(columns *c, const char *name) {
     llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->by.stack);
 }
 
-static bool add_column(llmprof_edit *edit, const char *name, void *user) {
+static bool add_column(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
   columns *c = user;
-  if (!llmprof_edit_has(edit, "main", c->table, name)) return true;
+  const char *name = llmprof_edit_text(row, 0);
+  if (!name || !llmprof_edit_has(edit, "main", c->table, name)) return true;
   if (c->names.size) {
     llmprof_buffer_putc(&c->names, ',');
     llmprof_buffer_putc(&c->values, ',');
@@ -187,7 +167,9 @@ static bool make_table(llmprof_edit *edit, const char *table) {
   return llmprof_edit_run_built(edit, &sql);
 }
 
-static bool append_table(llmprof_edit *edit, const char *table, void *user) {
+static bool append_table(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
+  const char *table = llmprof_edit_text(row, 0);
+  if (!table) return llmprof_fail_nomem(edit->err);
   bool is_event =
       llmprof_edit_matches(event_tables, COUNT(event_tables), table);
   if (!is_event && !llmprof_edit_matches(description_tables,
@@ -195,9 +177,10 @@ static bool append_table(llmprof_edit *edit, const char *table, void *user) {
     return true;
   columns c = {.table = table, .by = *(const shifts *)user};
   llmprof_buffer sql = {0};
-  bool ok = make_table(edit, table) &&
-            each_row(edit, "SELECT name FROM pragma_table_info(?1, 'more')",
-                     table, add_column, &c);
+  bool ok =
+      make_table(edit, table) &&
+      llmprof_edit_each(edit, "SELECT name FROM pragma_table_info(?1, 'more')",
+                        table, add_column, &c);
   if (ok && (c.names.failed || c.values.failed))
     ok = llmprof_fail_nomem(edit->err);
   if (ok && c.names.size) add_insert(&sql, &c, !is_event);
@@ -219,7 +202,7 @@ static bool read_shift(llmprof_edit *edit, const char *table, const char *sql,
   if (!llmprof_edit_has(edit, "main", table, "id") ||
       !llmprof_edit_has(edit, "more", table, "id"))
     return true;
-  return each_row(edit, sql, NULL, take_number, shift);
+  return llmprof_edit_each(edit, sql, NULL, take_number, shift);
 }
 
 static bool append_file(llmprof_edit *edit, const char *path) {
@@ -230,10 +213,11 @@ static bool append_file(llmprof_edit *edit, const char *path) {
          read_shift(edit, NSYS_STACKS_TABLE, SHIFT(NSYS_STACKS_TABLE),
                     &by.stack) &&
          move_strings(edit) &&
-         each_row(edit,
-                  "SELECT name FROM more.sqlite_master WHERE type = 'table' "
-                  "ORDER BY name",
-                  NULL, append_table, &by) &&
+         llmprof_edit_each(
+             edit,
+             "SELECT name FROM more.sqlite_master WHERE type = 'table' "
+             "ORDER BY name",
+             NULL, append_table, &by) &&
          llmprof_edit_run(edit, "DROP TABLE temp.moved; DETACH more");
 }
 

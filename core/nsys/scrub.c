@@ -209,13 +209,17 @@ static void add_blanked(table_copy *t, const char *column) {
 
 /* ---- columns ---- */
 
-static void add_column(table_copy *t, const char *column, const char *declared,
-                       bool is_key) {
-  const char *change = change_of(t->name, column), *type = type_of(declared);
+static bool add_column(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
+  table_copy *t = user;
+  const char *column = llmprof_edit_text(row, 0);
+  const char *declared = llmprof_edit_text(row, 1);
+  if (!column) return llmprof_fail_nomem(edit->err);
+  const char *change = change_of(t->name, column);
+  const char *type = type_of(declared ? declared : "");
   add_comma(&t->declared);
   llmprof_sqlite_put_name(&t->declared, column);
   llmprof_buffer_printf(&t->declared, " %s%s", type,
-                        is_key ? " PRIMARY KEY" : "");
+                        sqlite3_column_int(row, 2) ? " PRIMARY KEY" : "");
   add_comma(&t->names);
   llmprof_sqlite_put_name(&t->names, column);
   add_comma(&t->values);
@@ -225,32 +229,21 @@ static void add_column(table_copy *t, const char *column, const char *declared,
     llmprof_sqlite_put_name(&t->values, column);
   else
     add_blanked(t, column);
+  return true;
 }
 
 /* Columns that are computed are not stored: an export has none. */
 static bool add_columns(table_copy *t) {
   llmprof_edit *edit = t->scrubber->edit;
-  sqlite3_stmt *list;
-  int rc = sqlite3_prepare_v2(
-      edit->db,
-      "SELECT name, type, pk = 1 AND type = 'INTEGER' AND (SELECT count(*) "
-      "FROM pragma_table_xinfo(?1, 'more') WHERE pk > 0) = 1 "
-      "FROM pragma_table_xinfo(?1, 'more') WHERE hidden = 0",
-      -1, &list, NULL);
-  if (rc == SQLITE_OK)
-    rc = sqlite3_bind_text(list, 1, t->name, -1, SQLITE_STATIC);
-  while (rc == SQLITE_OK && (rc = sqlite3_step(list)) == SQLITE_ROW) {
-    const char *name = (const char *)sqlite3_column_text(list, 0);
-    const char *type = (const char *)sqlite3_column_text(list, 1);
-    if (name)
-      add_column(t, name, type ? type : "", sqlite3_column_int(list, 2));
-    rc = SQLITE_OK;
-  }
-  sqlite3_finalize(list);
-  if (rc != SQLITE_DONE) return llmprof_edit_fail(edit, rc);
-  return !(t->declared.failed || t->names.failed || t->values.failed ||
-           t->altered.failed) ||
-         llmprof_fail_nomem(edit->err);
+  return llmprof_edit_each(
+             edit,
+             "SELECT name, type, pk = 1 AND type = 'INTEGER' AND (SELECT "
+             "count(*) FROM pragma_table_xinfo(?1, 'more') WHERE pk > 0) = 1 "
+             "FROM pragma_table_xinfo(?1, 'more') WHERE hidden = 0",
+             t->name, add_column, t) &&
+         (!(t->declared.failed || t->names.failed || t->values.failed ||
+            t->altered.failed) ||
+          llmprof_fail_nomem(edit->err));
 }
 
 /* Which rows: NULL for all; "0" where a column that would tell is not there. */
@@ -314,15 +307,9 @@ static bool copy_rows(scrubber *s, const char *name, const char *condition) {
 
 /* ---- tables ---- */
 
-static bool is_kept(const char *type, const char *name) {
-  return strcmp(type, "table") == 0 &&
-         llmprof_edit_matches(kept_tables, COUNT(kept_tables), name);
-}
-
 /* The view that is made anew. */
 static bool is_our_view(scrubber *s, const char *type, const char *name) {
-  return type && name && strcmp(type, "view") == 0 &&
-         strcmp(name, "GPU_METRICS") == 0 &&
+  return strcmp(type, "view") == 0 && strcmp(name, "GPU_METRICS") == 0 &&
          had_column(s, NSYS_SAMPLES_TABLE, NULL);
 }
 
@@ -330,25 +317,25 @@ static bool is_our_view(scrubber *s, const char *type, const char *name) {
 static const char *const last_tables[] = {"PROCESSES", "ThreadNames",
                                           "StringIds"};
 
+static bool copy_table(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
+  scrubber *s = user;
+  const char *type = llmprof_edit_text(row, 0);
+  const char *name = llmprof_edit_text(row, 1);
+  if (!type || !name) return llmprof_fail_nomem(edit->err);
+  bool is_kept = strcmp(type, "table") == 0 &&
+                 llmprof_edit_matches(kept_tables, COUNT(kept_tables), name);
+  if (!is_kept) s->report->tables += !is_our_view(s, type, name);
+  return !is_kept ||
+         llmprof_edit_matches(last_tables, COUNT(last_tables), name) ||
+         copy_rows(s, name, condition_of(s, name));
+}
+
 static bool copy_tables(scrubber *s) {
-  sqlite3_stmt *list;
-  int rc = sqlite3_prepare_v2(
-      s->edit->db,
+  return llmprof_edit_each(
+      s->edit,
       "SELECT type, name FROM more.sqlite_master WHERE name NOT GLOB "
       "'sqlite_*' AND type IN ('table', 'view', 'trigger')",
-      -1, &list, NULL);
-  if (rc != SQLITE_OK) return llmprof_edit_fail(s->edit, rc);
-  bool ok = true;
-  while (ok && (rc = sqlite3_step(list)) == SQLITE_ROW) {
-    const char *type = (const char *)sqlite3_column_text(list, 0);
-    const char *name = (const char *)sqlite3_column_text(list, 1);
-    if (!type || !name || !is_kept(type, name))
-      s->report->tables += !is_our_view(s, type, name);
-    else if (!llmprof_edit_matches(last_tables, COUNT(last_tables), name))
-      ok = copy_rows(s, name, condition_of(s, name));
-  }
-  sqlite3_finalize(list);
-  return ok && (rc == SQLITE_DONE || llmprof_edit_fail(s->edit, rc));
+      NULL, copy_table, s);
 }
 
 /* ---- processes and threads without events ---- */
@@ -393,48 +380,47 @@ static bool names_a_place(const char *column) {
   return llmprof_edit_matches(place_columns, COUNT(place_columns), column);
 }
 
-/* "SELECT ..." of the ids that tables other than `except` refer to, by columns
- * that name a place or by the others. */
-static bool add_references(scrubber *s, llmprof_buffer *sql, const char *except,
-                           bool places) {
-  sqlite3_stmt *list;
-  int rc = sqlite3_prepare_v2(s->edit->db,
-                              "SELECT name FROM main.sqlite_master WHERE type "
-                              "= 'table' AND name NOT IN ('StringIds', ?1)",
-                              -1, &list, NULL);
-  if (rc == SQLITE_OK)
-    rc = sqlite3_bind_text(list, 1, except, -1, SQLITE_STATIC);
-  llmprof_buffer_puts(sql, "SELECT 0");
-  while (rc == SQLITE_OK && (rc = sqlite3_step(list)) == SQLITE_ROW) {
-    const char *table = (const char *)sqlite3_column_text(list, 0);
-    for (const char *const *column = llmprof_edit_string_columns; *column;
-         column++) {
-      if (!table || names_a_place(*column) != places ||
-          !has_column(s, table, *column))
-        continue;
-      llmprof_buffer_printf(sql, " UNION SELECT %s FROM main.", *column);
-      llmprof_sqlite_put_name(sql, table);
-      llmprof_buffer_printf(sql, " WHERE %s NOT NULL", *column);
-    }
-    rc = SQLITE_OK;
+/* "SELECT ..." of the ids that tables refer to, by columns that name a place or
+ * by the others. */
+typedef struct references {
+  scrubber *scrubber;
+  bool places;
+  llmprof_buffer sql;
+} references;
+
+static bool add_references(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
+  references *r = user;
+  const char *table = llmprof_edit_text(row, 0);
+  if (!table) return llmprof_fail_nomem(edit->err);
+  for (const char *const *column = llmprof_edit_string_columns; *column;
+       column++) {
+    if (names_a_place(*column) != r->places ||
+        !has_column(r->scrubber, table, *column))
+      continue;
+    llmprof_buffer_printf(&r->sql, " UNION SELECT %s FROM main.", *column);
+    llmprof_sqlite_put_name(&r->sql, table);
+    llmprof_buffer_printf(&r->sql, " WHERE %s NOT NULL", *column);
   }
-  sqlite3_finalize(list);
-  return rc == SQLITE_DONE || llmprof_edit_fail(s->edit, rc);
+  return true;
 }
 
 /* Strings that tables other than ThreadNames refer to, as far as they are not
  * there: those of functions and libraries without the places they name. */
 static bool copy_referred(scrubber *s, bool places) {
-  llmprof_buffer sql = {0};
-  llmprof_buffer_printf(&sql,
+  references r = {.scrubber = s, .places = places};
+  llmprof_buffer_printf(&r.sql,
                         "INSERT INTO main.StringIds SELECT id, %s FROM "
                         "more.StringIds WHERE id NOT IN (SELECT id FROM "
-                        "main.StringIds) AND id IN (",
+                        "main.StringIds) AND id IN (SELECT 0",
                         places ? "scrub_place(value)" : "value");
-  bool ok = add_references(s, &sql, "ThreadNames", places);
-  llmprof_buffer_puts(&sql, ")");
-  if (ok) return llmprof_edit_run_built(s->edit, &sql);
-  llmprof_buffer_free(&sql);
+  bool ok = llmprof_edit_each(s->edit,
+                              "SELECT name FROM main.sqlite_master WHERE type "
+                              "= 'table' AND name NOT IN ('StringIds', "
+                              "'ThreadNames')",
+                              NULL, add_references, &r);
+  llmprof_buffer_puts(&r.sql, ")");
+  if (ok) return llmprof_edit_run_built(s->edit, &r.sql);
+  llmprof_buffer_free(&r.sql);
   return false;
 }
 
