@@ -1,6 +1,6 @@
-/* llmprof.spool: units, counters, samples and diagnostics of the collector's
- * spools, as frames; llmprof.trace has their timeline. And the block that says
- * what generated lines were made of.
+/* llmprof.spool: units, counters and diagnostics of the collector's spools, as
+ * frames; llmprof.trace has their timeline. And the block that says what
+ * generated lines were made of.
  *
  *   local recorded, why = spool.open "run.spool"
  *   if not recorded then return print(why) end
@@ -25,7 +25,7 @@ static int spool_open(lua_State *L) {
 LLMPROF_LUA_CLOSE(f_close, SPOOL, llmprof_spool_close)
 
 /* spool:frame(name) -> frame | nil, message, code; name is one of units,
- * counters, samples, metrics, diagnostics (spool/spool.h has their columns) */
+ * counters, metrics, diagnostics (spool/spool.h has their columns) */
 static int f_frame(lua_State *L) {
   llmprof_spool *spool = llmprof_lua_unbox(L, 1, SPOOL);
   const char *name = luaL_checkstring(L, 2);

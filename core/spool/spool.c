@@ -1,4 +1,4 @@
-/* Units, counters, samples and diagnostics of a spool as frames. */
+/* Units, counters and diagnostics of a spool as frames. */
 #include "spool/spool.h"
 
 #include <math.h>
@@ -22,8 +22,7 @@ struct llmprof_spool {
   llmprof_strings *strings;
   spool_numbers columns;        /* by {section, metric}: number in `names` */
   uint32_t names[MOST_METRICS]; /* strings: of the columns */
-  uint32_t units[MOST_METRICS];
-  llmprof_metric_unit base_units[MOST_METRICS];
+  llmprof_metric_unit units[MOST_METRICS];
   size_t metric_count;
 };
 
@@ -41,8 +40,7 @@ static uint32_t column_of(llmprof_spool *spool, uint32_t name, uint32_t unit) {
   }
   if (spool->metric_count == MOST_METRICS) return UINT32_MAX;
   spool->names[spool->metric_count] = name;
-  spool->units[spool->metric_count] = unit;
-  spool->base_units[spool->metric_count] = llmprof_metric_unit_read(
+  spool->units[spool->metric_count] = llmprof_metric_unit_read(
       unit == LLMPROF_NO_STRING
           ? llmprof_metric_unit_of(
                 llmprof_strings_get(spool->strings, name, NULL))
@@ -105,7 +103,6 @@ void llmprof_spool_close(llmprof_spool *spool) {
 typedef struct table {
   llmprof_spool *spool;
   llmprof_row_table rows;
-  bool in_base_units;
 } table;
 
 static bool add_row(table *t, const int64_t *cells) {
@@ -124,11 +121,9 @@ static void put_values(table *t, const spool_item *item, uint32_t count) {
     at += sizeof value;
     const uint32_t key[2] = {item->section, value.metric};
     uint32_t column = spool_numbers_get(&t->spool->columns, key);
-    if (column >= rows->real_count || !isfinite(value.value)) continue;
-    row[column] = value.value;
-    if (t->in_base_units)
+    if (column < rows->real_count && isfinite(value.value))
       row[column] =
-          llmprof_metric_unit_scale(&t->spool->base_units[column], value.value);
+          llmprof_metric_unit_scale(&t->spool->units[column], value.value);
   }
 }
 
@@ -260,19 +255,15 @@ static bool read_ranges(table *t, const spool_item *item,
 
 static const llmprof_row_column counter_columns[] = {
     {"pid", NULL, false},     {"launch", NULL, false},
-    {"unit", NULL, false},    {"kernel", NULL, true},
     {"device", NULL, false},  {"context", NULL, false},
     {"stream", NULL, false},  {"correlation", NULL, false},
     {"tid", NULL, false},     {"grid_x", NULL, false},
     {"grid_y", NULL, false},  {"grid_z", NULL, false},
     {"block_x", NULL, false}, {"block_y", NULL, false},
-    {"block_z", NULL, false}, {"dynamic_shared", "bytes", false},
-    {"ordinal", NULL, false}, {"stage", NULL, true},
-    {"ranges", NULL, true},   {"passes", NULL, false},
-    {"flushed", NULL, false}, {"error", NULL, false},
-    {"start", "ns", false},   {"end", "ns", false},
-    {"graph", NULL, false},   {"source", NULL, true},
-    {"name", NULL, true},     {"whole", NULL, false},
+    {"block_z", NULL, false}, {"ranges", NULL, true},
+    {"passes", NULL, false},  {"error", NULL, false},
+    {"source", NULL, true},   {"name", NULL, true},
+    {"whole", NULL, false},
 };
 
 static bool take_counters(void *user, const spool_item *item,
@@ -290,8 +281,6 @@ static bool take_counters(void *user, const spool_item *item,
   const int64_t cells[] = {
       section->process.pid,
       c.launch,
-      c.unit,
-      kernel,
       c.device == SPOOL_NO_ID
           ? LLMPROF_ABSENT
           : (int64_t)spool_device_number(&t->spool->sections, item->section,
@@ -306,49 +295,15 @@ static bool take_counters(void *user, const spool_item *item,
       c.block[0],
       c.block[1],
       c.block[2],
-      c.dynamic_shared,
-      c.ordinal,
-      text(t, item, c.stage),
       ranges,
       c.passes,
-      c.flushed,
       c.error,
-      spool_time(section, c.start),
-      spool_time(section, c.end),
-      c.graph ? c.graph : LLMPROF_ABSENT,
       source,
       name,
       c.graph ? 1 : LLMPROF_ABSENT,
   };
   if (!add_row(t, cells)) return llmprof_fail_nomem(err);
   put_values(t, item, c.values);
-  return true;
-}
-
-/* ---- samples ---- */
-
-static const llmprof_row_column sample_columns[] = {
-    {"pid", NULL, false},
-    {"device", NULL, false},
-    {"start", "ns", false},
-    {"end", "ns", false},
-};
-
-static bool take_sample(void *user, const spool_item *item,
-                        llmprof_error *err) {
-  table *t = user;
-  spool_sample s;
-  const spool_section *section = section_of(t, item);
-  spool_item_get(item, &s, sizeof s);
-  const int64_t cells[] = {
-      section->process.pid,
-      (int64_t)spool_device_number(&t->spool->sections, item->section,
-                                   s.device),
-      spool_time(section, s.start),
-      spool_time(section, s.end),
-  };
-  if (!add_row(t, cells)) return llmprof_fail_nomem(err);
-  put_values(t, item, s.values);
   return true;
 }
 
@@ -368,13 +323,12 @@ static bool take_diagnostic(void *user, const spool_item *item,
 
 /* ---- frames ---- */
 
-static const llmprof_row_column metric_columns[] = {{"name", NULL, true},
-                                                    {"unit", NULL, true}};
+static const llmprof_row_column metric_columns[] = {{"name", NULL, true}};
 
 static bool list_metrics(table *t) {
   const llmprof_spool *spool = t->spool;
   for (size_t i = 0; i < spool->metric_count; i++) {
-    const int64_t cells[] = {spool->names[i], known(spool->units[i])};
+    const int64_t cells[] = {spool->names[i]};
     if (!add_row(t, cells)) return false;
   }
   return true;
@@ -392,22 +346,18 @@ static const struct {
 } frames[] = {
     {"units", SPOOL_UNIT, take_unit, COLUMNS(unit_columns), false},
     {"counters", SPOOL_COUNTERS, take_counters, COLUMNS(counter_columns), true},
-    {"samples", SPOOL_SAMPLE, take_sample, COLUMNS(sample_columns), true},
     {"metrics", 0, NULL, COLUMNS(metric_columns), false},
     {"diagnostics", SPOOL_DIAGNOSTIC, take_diagnostic,
      COLUMNS(diagnostic_columns), false},
 };
 
-/* Units are those that the recording says, or base units. */
 static llmprof_frame *make_frame(const table *t, llmprof_error *err) {
   const llmprof_spool *spool = t->spool;
   llmprof_row_column metrics[MOST_METRICS];
   for (size_t i = 0; i < t->rows.real_count; i++)
     metrics[i] = (llmprof_row_column){
         .name = llmprof_strings_get(spool->strings, spool->names[i], NULL),
-        .unit = t->in_base_units ? spool->base_units[i].base
-                                 : llmprof_strings_get(spool->strings,
-                                                       spool->units[i], NULL)};
+        .unit = spool->units[i].base};
   return llmprof_row_table_frame(&t->rows, metrics, spool->strings, err);
 }
 
@@ -425,12 +375,11 @@ llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err) {
   for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
     if (strcmp(frames[i].name, name) != 0) continue;
-    table t = {
-        .spool = spool,
-        .rows = {.columns = frames[i].specs,
-                 .column_count = frames[i].count,
-                 .real_count = frames[i].has_metrics ? spool->metric_count : 0},
-        .in_base_units = frames[i].kind == SPOOL_COUNTERS};
+    table t = {.spool = spool,
+               .rows = {.columns = frames[i].specs,
+                        .column_count = frames[i].count,
+                        .real_count =
+                            frames[i].has_metrics ? spool->metric_count : 0}};
     return fill(&t, i, err);
   }
   llmprof_fail(err, LLMPROF_NOTFOUND, "%s: a spool has no '%s'", spool->path,

@@ -1,5 +1,5 @@
 /* What a spool of the collector holds besides a timeline (which readers.h
- * opens): units, counters of launches, hardware samples, diagnostics. */
+ * opens): units, counters of launches, diagnostics. */
 #ifndef LLMPROF_SPOOL_H
 #define LLMPROF_SPOOL_H
 
@@ -20,17 +20,12 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
  * units     pid, unit (number), type ("plain", "timeline", "counters",
  *           "other", "operators"), name, tid, start, end
  * counters  a row for each launch whose counters were wanted: pid, launch,
- *           unit, kernel (as the linker calls it), device, context, stream,
- *           correlation, tid, grid_x, ..., block_z, dynamic_shared (bytes),
- *           ordinal, stage, ranges (outermost first, one a line; the last may
- *           be "CUDA graph N"), passes, flushed (1: L2 was emptied before each
- *           pass), error (0: measured), start, end, graph (all of a launch of
- *           it), source ("collector"), name (of the kernel in full; "range" of
- *           a graph), whole (1: of a graph); and a real column for each metric,
- *           in base units: byte, s, Hz
- * samples   pid, device, start, end; and a real column for each metric, in the
- *           units that the recording says
- * metrics   name, unit: of those columns
+ *           device, context, stream, correlation, tid, grid_x, ..., block_z,
+ *           ranges (outermost first, one a line; the last may be "CUDA graph
+ *           N"), passes, error (0: measured), source ("collector"), name (of
+ *           the kernel in full; "range" of a graph), whole (1: of a graph); and
+ *           a real column for each metric, in base units: byte, s, Hz
+ * metrics   name: of those columns
  * diagnostics
  *           code (a word for programs), text: what the collector said */
 llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,

@@ -835,7 +835,6 @@ static void put_counted(spool_maker *m) {
                       .stream = SPOOL_NO_ID,
                       .grid = {4, 1, 1},
                       .values = 3};
-  spool_sample sample = {.start = 2000000, .end = 2000100, .values = 1};
   const spool_value values[] = {{.metric = 5, .value = 1.5},
                                 {.metric = 99, .value = 7},
                                 {.metric = 6, .value = 2500}};
@@ -846,7 +845,6 @@ static void put_counted(spool_maker *m) {
   spool_put(m, SPOOL_COUNTERS, &c, sizeof c, values, sizeof values);
   c.values = 1000; /* more than there are */
   spool_put(m, SPOOL_COUNTERS, &c, sizeof c, values, sizeof values[0] / 2);
-  spool_put(m, SPOOL_SAMPLE, &sample, sizeof sample, values, sizeof values[0]);
 }
 
 TEST(frames) {
@@ -867,8 +865,6 @@ TEST(frames) {
               1.5);
   assert_true(test_cell(counters, "dram__bytes.sum", 1) == LLMPROF_ABSENT);
   assert_true(test_cell(counters, "stream", 0) == LLMPROF_ABSENT);
-  assert_true(test_cell(counters, "start", 0) == 1000000);
-  assert_string_equal(test_cell_text(counters, "kernel", 0), "_Z1kv");
   assert_string_equal(test_cell_text(counters, "name", 0), "k()");
   assert_string_equal(test_cell_text(counters, "source", 0), "collector");
   assert_string_equal(test_cell_text(counters, "ranges", 0), "a\nb");
@@ -880,8 +876,6 @@ TEST(frames) {
   llmprof_frame *units = llmprof_spool_frame(spool, "units", &err);
   assert_int_equal(llmprof_frame_rows(units), 1);
   assert_true(test_cell(units, "end", 0) == 600000);
-  llmprof_frame *samples = llmprof_spool_frame(spool, "samples", &err);
-  assert_true(test_cell(samples, "end", 0) == 1000100);
   llmprof_frame *diagnostics = llmprof_spool_frame(spool, "diagnostics", &err);
   assert_int_equal(llmprof_frame_rows(diagnostics), 1);
   assert_string_equal(test_cell_text(diagnostics, "code", 0), "budget");
@@ -891,7 +885,6 @@ TEST(frames) {
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   llmprof_frame_free(counters);
   llmprof_frame_free(units);
-  llmprof_frame_free(samples);
   llmprof_frame_free(diagnostics);
   llmprof_spool_close(spool);
 }
@@ -932,7 +925,7 @@ TEST(samples) {
 }
 
 static bool frames_once(void *path, llmprof_error *err) {
-  static const char *const names[] = {"units", "counters", "samples", "metrics",
+  static const char *const names[] = {"units", "counters", "metrics",
                                       "diagnostics"};
   llmprof_spool *spool = llmprof_spool_open(path, err);
   bool ok = spool;
