@@ -14,49 +14,80 @@ enum {
   LONGEST_INTEGER = 15, /* digits that a double holds exactly */
 };
 
-/* The fields of an event that are wanted; args: inside "args". */
-typedef enum field {
-  PHASE,
-  CATEGORY,
-  NAME,
-  START,
-  DURATION,
-  PID,
-  TID,
-  ARGS,
-  EXTERNAL_ID,
-  CORRELATION,
-  DEVICE,
-  CONTEXT,
-  STREAM,
-  BYTES,
-  REGISTERS,
-  GRAPH_NODE,
-  GRID,
-  BLOCK,
-  SHAPES,
-  LABEL,
-  GROUP,
-  GROUP_RANKS,
-  DTYPE,
-  ELEMENTS_IN,
-  ELEMENTS_OUT,
-  MEMORY_DEVICE,
-  DEVICE_TYPE,
-  ALLOCATED,
-  RESERVED,
-  PROCESS, /* PID as text */
-  FIELDS,
-  UNWANTED = FIELDS,
-} field;
+/* How the value of a key is read. */
+typedef enum kind {
+  TEXT,
+  TIME,
+  INTEGER,
+  TRIPLE,  /* [1, 2, 3] */
+  SHAPES,  /* lists in lists, as text */
+  PROCESS, /* a number or a text */
+  THREAD,  /* a number, also as text */
+  ARGS,    /* the map of the other keys */
+} kind;
+
+typedef struct key {
+  const char *name;
+  kind kind;
+  size_t field; /* its offset in an event */
+} key;
+
+#define FIELD(name) offsetof(llmprof_chrome_event, name)
+
+enum {
+  EVENT_KEYS = 8, /* the others are inside "args" */
+  MOST_TEXTS = 10
+};
+
+static const key keys[] = {
+    {"ph", TEXT, FIELD(phase)},
+    {"cat", TEXT, FIELD(category)},
+    {"name", TEXT, FIELD(name)},
+    {"ts", TIME, FIELD(start)},
+    {"dur", TIME, FIELD(duration)},
+    {"pid", PROCESS, FIELD(pid)},
+    {"tid", THREAD, FIELD(tid)},
+    {"args", ARGS, 0},
+    {"External id", INTEGER, FIELD(external_id)},
+    {"external id", INTEGER, FIELD(external_id)},
+    {"correlation", INTEGER, FIELD(correlation)},
+    {"device", INTEGER, FIELD(device)},
+    {"Device Id", INTEGER, FIELD(memory_device)},
+    {"Device Type", INTEGER, FIELD(device_type)},
+    {"Total Allocated", INTEGER, FIELD(allocated)},
+    {"Total Reserved", INTEGER, FIELD(reserved)},
+    {"context", INTEGER, FIELD(context)},
+    {"stream", INTEGER, FIELD(stream)},
+    {"bytes", INTEGER, FIELD(bytes)},
+    {"registers per thread", INTEGER, FIELD(registers)},
+    {"graph node id", INTEGER, FIELD(graph_node)},
+    {"grid", TRIPLE, FIELD(grid)},
+    {"block", TRIPLE, FIELD(block)},
+    {"Input Dims", SHAPES, FIELD(shapes)},
+    {"Input dims", SHAPES, FIELD(shapes)},
+    {"name", TEXT, FIELD(label)},
+    {"Process Group Name", TEXT, FIELD(group)},
+    {"Process Group Ranks", TEXT, FIELD(group_ranks)},
+    {"dtype", TEXT, FIELD(dtype)},
+    {"In msg nelems", INTEGER, FIELD(elements_in)},
+    {"Out msg nelems", INTEGER, FIELD(elements_out)},
+};
+
+enum {
+  KEYS = sizeof keys / sizeof *keys
+};
+
+_Static_assert(KEYS <= 32, "each has a bit of `seen`");
 
 typedef struct scanner {
   const char *at, *end;
   llmprof_buffer *strings;
   llmprof_chrome_event *event;
-  size_t places[FIELDS]; /* 1 + where in the strings, 0: not there */
-  unsigned seen;         /* a bit for each field */
-  unsigned depth;        /* brackets that are open */
+  size_t fields[MOST_TEXTS], places[MOST_TEXTS]; /* of texts: their offsets in
+                                                    the event and the strings */
+  int texts;
+  unsigned seen;  /* a bit for each key */
+  unsigned depth; /* brackets that are open */
 } scanner;
 
 static bool is_space(char c) {
@@ -123,11 +154,17 @@ static bool add_decoded(llmprof_buffer *out, const span *string) {
   return ok;
 }
 
-static bool keep_string(scanner *s, field what) {
+/* A text begins where the strings end. */
+static void begin_text(scanner *s, size_t field) {
+  s->fields[s->texts] = field;
+  s->places[s->texts++] = s->strings->size;
+}
+
+static bool keep_string(scanner *s, size_t field) {
   const char *begin = s->at;
   span string;
   if (!take_string(s, &string)) return false;
-  s->places[what] = s->strings->size + 1;
+  begin_text(s, field);
   if (string.is_plain) {
     llmprof_buffer_add(s->strings, string.bytes, string.size);
   } else if (!add_decoded(s->strings, &string)) {
@@ -224,8 +261,9 @@ static bool skip_word(scanner *s) {
 static bool skip_value(scanner *s);
 
 static bool skip_key(scanner *s) {
-  span key;
-  return skip_space(s) && *s->at == '"' && take_string(s, &key) && take(s, ':');
+  span name;
+  return skip_space(s) && *s->at == '"' && take_string(s, &name) &&
+         take(s, ':');
 }
 
 static bool enter(scanner *s) {
@@ -304,11 +342,11 @@ static bool take_triple(scanner *s, int64_t *three) {
 }
 
 /* Lists in lists, without the spaces. */
-static bool keep_shapes(scanner *s) {
+static bool keep_shapes(scanner *s, size_t field) {
   const char *at = s->at;
   if (*at != '[') return skip_value(s);
   if (!skip_value(s)) return false;
-  s->places[SHAPES] = s->strings->size + 1;
+  begin_text(s, field);
   for (; at < s->at; at++)
     if (!is_space(*at)) llmprof_buffer_putc(s->strings, *at);
   llmprof_buffer_putc(s->strings, '\0');
@@ -317,137 +355,62 @@ static bool keep_shapes(scanner *s) {
 
 /* ---- fields ---- */
 
-typedef struct key {
-  const char *name;
-  field what;
-} key;
-
-static const key event_keys[] = {
-    {"ph", PHASE}, {"cat", CATEGORY}, {"name", NAME},
-    {"ts", START}, {"dur", DURATION}, {"pid", PID},
-    {"tid", TID},  {"args", ARGS},    {NULL, UNWANTED},
-};
-
-static const key argument_keys[] = {
-    {"External id", EXTERNAL_ID},
-    {"external id", EXTERNAL_ID},
-    {"correlation", CORRELATION},
-    {"device", DEVICE},
-    {"Device Id", MEMORY_DEVICE},
-    {"Device Type", DEVICE_TYPE},
-    {"Total Allocated", ALLOCATED},
-    {"Total Reserved", RESERVED},
-    {"context", CONTEXT},
-    {"stream", STREAM},
-    {"bytes", BYTES},
-    {"registers per thread", REGISTERS},
-    {"graph node id", GRAPH_NODE},
-    {"grid", GRID},
-    {"block", BLOCK},
-    {"Input Dims", SHAPES},
-    {"Input dims", SHAPES},
-    {"name", LABEL},
-    {"Process Group Name", GROUP},
-    {"Process Group Ranks", GROUP_RANKS},
-    {"dtype", DTYPE},
-    {"In msg nelems", ELEMENTS_IN},
-    {"Out msg nelems", ELEMENTS_OUT},
-    {NULL, UNWANTED},
-};
-
-static field find_key(const key *keys, span name) {
-  for (; name.size && keys->name; keys++) {
-    if (*name.bytes == *keys->name && strlen(keys->name) == name.size &&
-        memcmp(name.bytes, keys->name, name.size) == 0)
-      return keys->what;
-  }
-  return UNWANTED;
+/* KEYS: nobody wants it. */
+static int find_key(span name, bool in_args) {
+  int i = in_args ? EVENT_KEYS : 0, end = in_args ? KEYS : EVENT_KEYS;
+  for (; i < end; i++)
+    if (name.size && *name.bytes == *keys[i].name &&
+        strlen(keys[i].name) == name.size &&
+        memcmp(name.bytes, keys[i].name, name.size) == 0)
+      return i;
+  return KEYS;
 }
 
-static bool scan_map(scanner *s, const key *keys);
+static bool scan_map(scanner *s, bool in_args);
 
-static bool take_field(scanner *s, field what) {
-  llmprof_chrome_event *event = s->event;
-  int64_t *const integers[FIELDS] = {
-      [PID] = &event->pid,
-      [EXTERNAL_ID] = &event->external_id,
-      [CORRELATION] = &event->correlation,
-      [DEVICE] = &event->device,
-      [MEMORY_DEVICE] = &event->memory_device,
-      [DEVICE_TYPE] = &event->device_type,
-      [ALLOCATED] = &event->allocated,
-      [RESERVED] = &event->reserved,
-      [CONTEXT] = &event->context,
-      [STREAM] = &event->stream,
-      [BYTES] = &event->bytes,
-      [REGISTERS] = &event->registers,
-      [GRAPH_NODE] = &event->graph_node,
-      [ELEMENTS_IN] = &event->elements_in,
-      [ELEMENTS_OUT] = &event->elements_out,
-  };
-  switch (what) {
-  case START:
-    return take_time(s, &event->start);
-  case DURATION:
-    return take_time(s, &event->duration);
+static bool take_field(scanner *s, const key *of) {
+  void *field = (char *)s->event + of->field;
+  switch (of->kind) {
+  case TIME:
+    return take_time(s, field);
   case SHAPES:
-    return keep_shapes(s);
-  case PHASE:
-  case CATEGORY:
-  case NAME:
-  case LABEL:
-  case GROUP:
-  case GROUP_RANKS:
-  case DTYPE:
-    return *s->at == '"' ? keep_string(s, what) : skip_value(s);
-  case GRID:
-  case BLOCK:
-    return *s->at == '['
-               ? take_triple(s, what == GRID ? event->grid : event->block)
-               : skip_value(s);
-  case PID:
-    if (*s->at == '"') return keep_string(s, PROCESS);
+    return keep_shapes(s, of->field);
+  case TEXT:
+    return *s->at == '"' ? keep_string(s, of->field) : skip_value(s);
+  case TRIPLE:
+    return *s->at == '[' ? take_triple(s, field) : skip_value(s);
+  case PROCESS:
+    if (*s->at == '"') return keep_string(s, FIELD(process));
     break;
-  case TID:
-    return take_thread(s, &event->tid);
+  case THREAD:
+    return take_thread(s, field);
   case ARGS:
-    return *s->at == '{' ? scan_map(s, argument_keys) : skip_value(s);
-  case UNWANTED:
-    return skip_value(s);
-  default:
+    return *s->at == '{' ? scan_map(s, true) : skip_value(s);
+  case INTEGER:
     break;
   }
-  return take_whole(s, integers[what]);
+  return take_whole(s, field);
 }
 
 /* The first of its key counts. */
-static bool is_first(scanner *s, field what) {
-  if (what == UNWANTED) return true;
-  bool first = !(s->seen & 1u << what);
-  s->seen |= 1u << what;
-  return first;
-}
-
-static bool scan_pair(scanner *s, const key *keys) {
+static bool scan_pair(scanner *s, bool in_args) {
   span name;
   if (!skip_space(s) || *s->at != '"' || !take_string(s, &name) ||
       !take(s, ':') || !skip_space(s))
     return false;
-  field what = find_key(keys, name);
-  return is_first(s, what) ? take_field(s, what) : skip_value(s);
+  int number = find_key(name, in_args);
+  if (number == KEYS || s->seen & 1u << number) return skip_value(s);
+  s->seen |= 1u << number;
+  return take_field(s, &keys[number]);
 }
 
-static bool scan_map(scanner *s, const key *keys) {
+static bool scan_map(scanner *s, bool in_args) {
   if (!enter(s)) return false;
   if (take(s, '}')) return s->depth--, true;
   do {
-    if (!scan_pair(s, keys)) return false;
+    if (!scan_pair(s, in_args)) return false;
   } while (take(s, ','));
   return leave(s, '}');
-}
-
-static const char *string_of(const scanner *s, field what) {
-  return s->places[what] ? s->strings->bytes + s->places[what] - 1 : NULL;
 }
 
 const char *llmprof_chrome_scan(const char *at, const char *end,
@@ -457,17 +420,11 @@ const char *llmprof_chrome_scan(const char *at, const char *end,
   *event = llmprof_chrome_nothing;
   scanner s = {.at = at, .end = end, .strings = strings, .event = event};
   llmprof_buffer_clear(strings);
-  bool ok = scan_map(&s, event_keys);
+  bool ok = scan_map(&s, false);
   *stuck = s.at < end ? s.at : end;
   if (!ok) return NULL;
-  event->phase = string_of(&s, PHASE);
-  event->category = string_of(&s, CATEGORY);
-  event->name = string_of(&s, NAME);
-  event->shapes = string_of(&s, SHAPES);
-  event->label = string_of(&s, LABEL);
-  event->group = string_of(&s, GROUP);
-  event->group_ranks = string_of(&s, GROUP_RANKS);
-  event->dtype = string_of(&s, DTYPE);
-  event->process = string_of(&s, PROCESS);
+  for (int i = 0; i < s.texts; i++)
+    *(const char **)(void *)((char *)event + s.fields[i]) =
+        strings->bytes + s.places[i];
   return s.at;
 }
