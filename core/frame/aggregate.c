@@ -3,9 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/bisect.h"
-#include "base/interrupt.h"
-#include "frame/aggregate.h"
 #include "frame/cells.h"
 #include "frame/group_by.h"
 #include "frame/statistics.h"
@@ -319,31 +316,4 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
     result = make_result(&m, keys, key_count, err);
   making_free(&m);
   return result;
-}
-
-/* ---- histograms ---- */
-
-/* The bin of a value, or `bins` when it is outside. */
-static size_t bin_of(double value, const double *edges, size_t bins) {
-  if (!(value >= edges[0] && value <= edges[bins])) return bins;
-  size_t low = 1, high = bins;
-  LLMPROF_BISECT(low, high, at, edges[at] <= value);
-  return low - 1;
-}
-
-bool llmprof_histogram(llmprof_frame *frame, size_t number, const double *edges,
-                       size_t bins, size_t *counts, llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  if (!column) return false;
-  for (size_t i = 0; i < bins; i++) counts[i] = 0;
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    int64_t cell = llmprof_cell(column, row);
-    if (cell == LLMPROF_ABSENT) continue;
-    double value =
-        column->type == LLMPROF_F64 ? llmprof_cell_real(cell) : (double)cell;
-    size_t bin = bin_of(value, edges, bins);
-    if (bin < bins) counts[bin]++;
-  }
-  return true;
 }

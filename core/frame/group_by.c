@@ -346,15 +346,6 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
   return ok;
 }
 
-bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
-                          size_t key_count, size_t *count, llmprof_error *err) {
-  numbering n;
-  if (!number_rows(&n, frame, keys, key_count, err)) return false;
-  *count = n.count;
-  numbering_free(&n);
-  return true;
-}
-
 /* ---- columns about groups ---- */
 
 /* Rows reach them through the numbers of their groups. */

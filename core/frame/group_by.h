@@ -22,10 +22,6 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
                          llmprof_error *err);
 void llmprof_groups_free(llmprof_groups *groups);
 
-/* How many groups there are, without making them. */
-bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
-                          size_t key_count, size_t *count, llmprof_error *err);
-
 /* Add columns to `frame` that say something about its groups: item g of their
  * data is that of group g, as llmprof_groups_make() numbers them. RANGE: there
  * are not `groups` of them. Data and pools as in llmprof_frame_add(). */

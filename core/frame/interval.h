@@ -54,12 +54,6 @@ bool llmprof_intervals_in_windows(llmprof_frame *frame, size_t start_column,
                                   const llmprof_interval *items, size_t count,
                                   int64_t *covered, llmprof_error *err);
 
-/* From when and until when all rows' intervals last; LLMPROF_ABSENT where there
- * is none. */
-bool llmprof_intervals_extent(llmprof_frame *frame, size_t start_column,
-                              size_t end_column, int64_t *first, int64_t *last,
-                              llmprof_error *err);
-
 /* The place of the first interval that ends after a time; set->count when none
  * does. */
 size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time);

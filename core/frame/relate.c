@@ -77,6 +77,29 @@ bool llmprof_frame_lag(llmprof_frame *frame, size_t number, long offset,
          llmprof_fail_nomem(err);
 }
 
+/* ---- one column less another ---- */
+
+bool llmprof_frame_less(llmprof_frame *frame, size_t column, size_t by,
+                        const char *name, llmprof_error *err) {
+  const llmprof_column *from = llmprof_frame_column(frame, column, err);
+  const llmprof_column *taken =
+      from ? llmprof_frame_column(frame, by, err) : NULL;
+  if (!taken) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  int64_t *out = llmprof_alloc(rows, sizeof *out);
+  for (size_t row = 0; out && row < rows; row++) {
+    if (llmprof_interrupted_at(row)) {
+      llmprof_free(out);
+      return llmprof_fail_interrupted(err);
+    }
+    int64_t a = llmprof_cell(from, row), b = llmprof_cell(taken, row);
+    bool known = a != LLMPROF_ABSENT && b != LLMPROF_ABSENT;
+    if (!known || __builtin_sub_overflow(a, b, &out[row]))
+      out[row] = LLMPROF_ABSENT;
+  }
+  return llmprof_frame_give(frame, name, from->unit, LLMPROF_I64, out, err);
+}
+
 /* ---- rows of another frame, by a rising column ---- */
 
 /* Its rows in that order; absent cells come first. */

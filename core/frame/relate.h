@@ -52,11 +52,6 @@ bool llmprof_frame_rolling(llmprof_frame *frame, size_t column, size_t window,
                            const llmprof_groups *groups, const char *name,
                            llmprof_error *err);
 
-/* Each cell of a column of numbers, of the sum of the present ones; absent
- * where that is not above 0. */
-bool llmprof_frame_share(llmprof_frame *frame, size_t column, const char *name,
-                         llmprof_error *err);
-
 /* A column of integers less another one, in the unit of the first; absent where
  * either is. */
 bool llmprof_frame_less(llmprof_frame *frame, size_t column, size_t by,

@@ -72,25 +72,3 @@ bool llmprof_intervals_in_windows(llmprof_frame *frame, size_t start_column,
   llmprof_free(w.near);
   return ok;
 }
-
-bool llmprof_intervals_extent(llmprof_frame *frame, size_t start_column,
-                              size_t end_column, int64_t *first, int64_t *last,
-                              llmprof_error *err) {
-  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
-  size_t rows = llmprof_frame_rows(frame);
-  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
-  const llmprof_column *end =
-      start ? llmprof_frame_column(frame, end_column, err) : NULL;
-  *first = *last = LLMPROF_ABSENT;
-  for (size_t row = 0; end && row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(start, row, count, starts);
-    llmprof_cells(end, row, count, ends);
-    for (size_t i = 0; i < count; i++) {
-      if (starts[i] == LLMPROF_ABSENT || ends[i] <= starts[i]) continue;
-      if (*first == LLMPROF_ABSENT || starts[i] < *first) *first = starts[i];
-      if (ends[i] > *last) *last = ends[i];
-    }
-  }
-  return end != NULL;
-}

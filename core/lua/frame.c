@@ -221,22 +221,6 @@ static int f_union(lua_State *L) {
   return llmprof_lua_raise(L, &err);
 }
 
-/* frame:extent() -> first start and last end of start..end of any row; nothing
- * without an interval */
-static int f_extent(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  size_t start = llmprof_lua_column_named(L, frame, "start");
-  size_t end = llmprof_lua_column_named(L, frame, "end");
-  int64_t first, last;
-  llmprof_error err;
-  if (!llmprof_intervals_extent(frame, start, end, &first, &last, &err))
-    return llmprof_lua_raise(L, &err);
-  if (first == LLMPROF_ABSENT) return 0;
-  lua_pushinteger(L, first);
-  lua_pushinteger(L, last);
-  return 2;
-}
-
 static int64_t time_at(lua_State *L, int list, lua_Integer i) {
   lua_rawgeti(L, list, i);
   if (!lua_isinteger(L, -1)) luaL_error(L, "a window is { from, to } in ns");
@@ -298,10 +282,13 @@ static int f_covered(lua_State *L) {
 /* ---- the class ---- */
 
 static const luaL_Reg methods[] = {
-    {"columns", f_columns}, {"get", f_get},
-    {"values", f_values},   {"where", f_where},
-    {"union", f_union},     {"extent", f_extent},
-    {"covered", f_covered}, {"close", llmprof_lua_close_frame},
+    {"columns", f_columns},
+    {"get", f_get},
+    {"values", f_values},
+    {"where", f_where},
+    {"union", f_union},
+    {"covered", f_covered},
+    {"close", llmprof_lua_close_frame},
     {NULL, NULL},
 };
 

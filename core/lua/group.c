@@ -28,7 +28,7 @@ llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
 /* Percentiles of the list at `arg`, none where it is nil; their number. */
 static size_t check_percentiles(lua_State *L, int arg,
                                 double wanted[LLMPROF_PERCENTILES]) {
-  if (lua_isnoneornil(L, arg)) return 0;
+  if (lua_isnil(L, arg)) return 0;
   if (!lua_istable(L, arg))
     luaL_error(L, "option 'percentiles' is a list of numbers");
   size_t count = (size_t)lua_rawlen(L, arg);
@@ -43,20 +43,6 @@ static size_t check_percentiles(lua_State *L, int arg,
     lua_pop(L, 1);
   }
   return count;
-}
-
-/* Set mean, median, stddev and p90, ... of the table on top of the stack. */
-static void set_moments(lua_State *L, const double moments[3],
-                        const double *wanted, const double *percentiles,
-                        size_t count) {
-  llmprof_lua_set_number(L, "mean", moments[0]);
-  llmprof_lua_set_number(L, "median", moments[1]);
-  llmprof_lua_set_number(L, "stddev", moments[2]);
-  for (size_t i = 0; i < count; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "p%g", wanted[i]);
-    llmprof_lua_set_number(L, name, percentiles[i]);
-  }
 }
 
 static void set_extremes(lua_State *L, const llmprof_summary *summary,
@@ -84,8 +70,14 @@ static void push_summary(lua_State *L, const llmprof_summary *summary,
                          size_t wanted_count) {
   push_total(L, summary, type);
   if (!summary->count) return;
-  const double moments[] = {summary->mean, summary->median, summary->stddev};
-  set_moments(L, moments, wanted, summary->percentiles, wanted_count);
+  llmprof_lua_set_number(L, "mean", summary->mean);
+  llmprof_lua_set_number(L, "median", summary->median);
+  llmprof_lua_set_number(L, "stddev", summary->stddev);
+  for (size_t i = 0; i < wanted_count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "p%g", wanted[i]);
+    llmprof_lua_set_number(L, name, summary->percentiles[i]);
+  }
 }
 
 /* What group() was asked for; arrays are scratch boxes on the stack. */
@@ -310,22 +302,7 @@ static int f_group(lua_State *L) {
   return group_frame(L, frame, 2, 3);
 }
 
-/* frame:count_groups(options) -> how many groups frame:group would make of the
- * columns `by`, without making them */
-static int f_count_groups(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  size_t key_count, count;
-  size_t *keys = llmprof_lua_column_list(L, 2, frame, "by", &key_count);
-  llmprof_error err;
-  if (!llmprof_groups_count(frame, keys, key_count, &count, &err))
-    return llmprof_lua_raise(L, &err);
-  lua_pushinteger(L, (lua_Integer)count);
-  return 1;
-}
-
 const luaL_Reg llmprof_lua_group_methods[] = {
-    {"count_groups", f_count_groups},
     {"group", f_group},
     {NULL, NULL},
 };

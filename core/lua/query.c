@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "frame.h"
-#include "frame/aggregate.h"
 #include "frame/within.h"
 #include "llmprof/alloc.h"
 
@@ -155,38 +154,8 @@ void llmprof_lua_check_numbers(lua_State *L, const llmprof_frame *frame,
     luaL_error(L, "column '%s' holds strings, not numbers", peeked->name);
 }
 
-/* frame:histogram(column, edges) -> list of counts, one fewer than edges,
- * which ascend; the last bin holds its upper edge too */
-static int q_histogram(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  size_t column = llmprof_lua_check_column(L, frame, 2);
-  luaL_checktype(L, 3, LUA_TTABLE);
-  llmprof_lua_check_numbers(L, frame, column);
-  lua_Integer given = (lua_Integer)lua_rawlen(L, 3);
-  luaL_argcheck(L, given >= 2, 3, "two edges at least");
-  double *edges = llmprof_lua_scratch(L, (size_t)given, sizeof *edges);
-  for (lua_Integer i = 0; i < given; i++) {
-    lua_rawgeti(L, 3, i + 1);
-    edges[i] = luaL_checknumber(L, -1);
-    lua_pop(L, 1);
-    luaL_argcheck(L, i == 0 || edges[i] >= edges[i - 1], 3, "edges ascend");
-  }
-  size_t bins = (size_t)given - 1;
-  size_t *counts = llmprof_lua_scratch(L, bins, sizeof *counts);
-  llmprof_error err;
-  if (!llmprof_histogram(frame, column, edges, bins, counts, &err))
-    return llmprof_lua_raise(L, &err);
-  lua_createtable(L, (int)bins, 0);
-  for (size_t i = 0; i < bins; i++) {
-    lua_pushinteger(L, (lua_Integer)counts[i]);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
-}
-
 const luaL_Reg llmprof_lua_query_methods[] = {
-    {"take", q_take},           {"slice", q_slice}, {"within", q_within},
-    {"select", q_select},       {"sort", q_sort},   {"alias", q_alias},
-
-    {"histogram", q_histogram}, {NULL, NULL},
+    {"take", q_take},     {"slice", q_slice}, {"within", q_within},
+    {"select", q_select}, {"sort", q_sort},   {"alias", q_alias},
+    {NULL, NULL},
 };

@@ -7,7 +7,6 @@
  *   frame:rolling { column = "duration", size = 8, statistic = "mean",
  *                   by = {}, name = "smooth" }
  *   frame:less { column = "end", by = "start", name = "duration" }
- *   frame:part { column = "duration", name = "share" }
  *   frame:match { by = { "name" }, name = "row" , other = frame,
  *                 keys = { "name" } }
  *   calls:beside { column = "start", other = ops, there = "api_start",
@@ -15,7 +14,6 @@
  *   frame:pair { column = "word", turn = "rep", name = "row", other = frame,
  *                key = "word" } */
 #include "frame/relate.h"
-#include "frame/downsample.h"
 #include "frame/group_by.h"
 
 #include <string.h>
@@ -124,16 +122,6 @@ static int r_rolling(lua_State *L) {
                              &err);
 }
 
-/* frame:part { column, name } -> the frame, with each cell's part of the sum */
-static int r_part(lua_State *L) {
-  llmprof_frame *frame = check_call(L);
-  const char *name = llmprof_lua_new_name(L, frame);
-  size_t column = number_column(L, frame);
-  llmprof_error err;
-  return llmprof_lua_changed(L, llmprof_frame_share(frame, column, name, &err),
-                             &err);
-}
-
 /* The column of integers that options[field] names. */
 static size_t integer_column(lua_State *L, llmprof_frame *frame,
                              const char *field) {
@@ -203,57 +191,8 @@ static int r_pair(lua_State *L) {
       L, llmprof_frame_pair(frame, column, turn, other, key, name, &err), &err);
 }
 
-static double number_field(lua_State *L, const char *field) {
-  lua_getfield(L, 2, field);
-  if (!lua_isnumber(L, -1)) luaL_error(L, "option '%s' is a number", field);
-  double value = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-/* frame:downsample { x, y, low, high, bins } -> list of { least, most } of
- * column y, false where no row falls into a bin; without x over rows from 1 */
-static int r_downsample(lua_State *L) {
-  enum {
-    MOST = 1 << 20
-  };
-  llmprof_frame *frame = check_call(L);
-  size_t y = llmprof_lua_column_field(L, 2, frame, "y");
-  size_t x = llmprof_lua_opt_column_field(L, 2, frame, "x");
-  llmprof_lua_check_numbers(L, frame, y);
-  if (x != SIZE_MAX) llmprof_lua_check_numbers(L, frame, x);
-  double first = x == SIZE_MAX ? 1 : 0;
-  double low = number_field(L, "low") - first;
-  double high = number_field(L, "high") - first;
-  size_t count = (size_t)check_rows(L, "bins", 1, MOST);
-  llmprof_bin *bins = llmprof_lua_scratch(L, count, sizeof *bins);
-  llmprof_error err;
-  if (!llmprof_frame_downsample(frame, x, y, low, high, bins, count, &err))
-    return llmprof_lua_raise(L, &err);
-  lua_createtable(L, (int)count, 0);
-  for (size_t i = 0; i < count; i++) {
-    if (bins[i].count) {
-      lua_createtable(L, 0, 2);
-      llmprof_lua_set_number(L, "least", bins[i].least);
-      llmprof_lua_set_number(L, "most", bins[i].most);
-    } else {
-      lua_pushboolean(L, 0);
-    }
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
-}
-
 const luaL_Reg llmprof_lua_relate_methods[] = {
-    {"downsample", r_downsample},
-    {"gaps", r_gaps},
-    {"overlap", r_overlap},
-    {"lag", r_lag},
-    {"part", r_part},
-    {"less", r_less},
-    {"rolling", r_rolling},
-    {"match", r_match},
-    {"pair", r_pair},
-    {"beside", r_beside},
-    {NULL, NULL},
+    {"gaps", r_gaps}, {"overlap", r_overlap}, {"lag", r_lag},
+    {"less", r_less}, {"rolling", r_rolling}, {"match", r_match},
+    {"pair", r_pair}, {"beside", r_beside},   {NULL, NULL},
 };

@@ -79,7 +79,9 @@ end
 
 function combine.added.share(rows, name)
   local column = columns.check_number(rows, name, "share").name
-  return room_for(rows, "share"):part { column = column, name = "share" }, "share"
+  local sum = rows:weigh({ column })[1]
+  return room_for(rows, "share"):compute { name = "share", unit = "share",
+    steps = sum > 0 and { { column }, sum, "/" } or { 0, 0, "/" } }
 end
 
 

@@ -299,9 +299,13 @@ function methods:hist(name, bins)
   if bins == 0 then usage "hist: one bin at least" end
   if not low then usage(("hist: column '%s' has no values"):format(column.name)) end
   local edges = bin_edges(low, high, low == high and 1 or bins)
+  local whole = column.type == "integer"
   local list = {}
-  for i, count in ipairs(check(rows:histogram(column.name, edges))) do
-    list[i] = { from = edges[i] + 0.0, to = edges[i + 1] + 0.0, count = count }
+  for i = 1, #edges - 1 do
+    local from, to = edges[i], edges[i + 1]
+    list[i] = { from = from + 0.0, to = to + 0.0, count = #check(rows:where {
+      { column.name, ">=", whole and math.ceil(from) or from },
+      { column.name, i == #edges - 1 and "<=" or "<", whole and math.ceil(to) or to } }) }
   end
   local made = query.from_rows(list, { { name = "from", type = "number", unit = column.unit },
     { name = "to", type = "number", unit = column.unit }, { name = "count", type = "integer" } })

@@ -1,6 +1,7 @@
 -- Frames as text: aligned tables with units, and bars.
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
+local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
 local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
@@ -66,9 +67,9 @@ local function number_column(column, rows)
 end
 
 
--- Columns for llmprof.tables: of the frame's columns named, for these rows.
-function show.columns(frame, names, rows)
-  local by_name = columns.of(frame)
+-- Columns for llmprof.tables: of a frame's columns named, for these rows.
+function show.columns(of, names, rows)
+  local by_name = columns.of(of)
   return lists.map(names, function(name)
     local column = by_name[name]
     return column.type == "string" and { key = name, title = name, type = "text",
@@ -250,6 +251,41 @@ end
 local function unit_of(rows, name) return name and columns.find(rows, name).unit or nil end
 
 
+-- A column with the number of each row, of as many rows.
+local function numbers(name, count)
+  local values = {}
+  for row = 1, count do values[row] = row end
+  return frame.new(count, { { name = name, type = "integer", values = values } })
+end
+
+
+-- The least and largest y in each of `bins` equal parts of x (nil: the number of the row), from
+-- its least value to its largest; false where no row is.
+local function binned(rows, y, x, from, to, bins)
+  local view = errors.check(rows:select(x and x ~= y and { x, y } or { y }))
+  local place = x or "row of " .. y
+  if not x then
+    view:lazy({ { name = place, type = "integer" } },
+      function() return numbers(place, #rows) end)
+  end
+  view:compute { name = "bin of " .. place, type = "integer", steps = { { place }, -from, "+",
+    to > from and to - from or 1, "/", bins, "*", -0.5, "+" } }
+  local groups = errors.check(view:group { by = { "bin of " .. place },
+    columns = { { "least", "min", y }, { "most", "max", y } } })
+  local made = {}
+  for bin = 1, bins do made[bin] = false end
+  for row = 1, #groups do
+    local bin, least = groups:get(row, "bin of " .. place), groups:get(row, "least")
+    if bin and least then -- the last part has its end, too
+      local number, most = math.min(bin + 1, bins), groups:get(row, "most")
+      local known = made[number] or { least = least, most = most }
+      made[number] = { least = math.min(known.least, least), most = math.max(known.most, most) }
+    end
+  end
+  return made
+end
+
+
 -- A line: column y over column x (nil: the number of the row), least and largest values
 -- where several rows share a place.
 function show.line(rows, y, x)
@@ -262,8 +298,7 @@ function show.line(rows, y, x)
   local top, bottom = quantity(high, unit, most), quantity(low, unit, most)
   local label = math.max(text.width(top), text.width(bottom))
   local width = width_of(label)
-  local drawn = curve(rows:downsample { x = x, y = y, low = from, high = to, bins = 2 * width },
-    low, high, width)
+  local drawn = curve(binned(rows, y, x, from, to, 2 * width), low, high, width)
   local lines = { ("%s over %s"):format(y, x or "rows") }
   for row, line in ipairs(drawn) do
     local said = row == 1 and top or row == HEIGHT and bottom or ""

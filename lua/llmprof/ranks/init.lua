@@ -190,12 +190,12 @@ end
 
 -- The rows of the kernels that take most, where there are many more than are listed.
 local function of_largest(kernels)
-  if kernels:count_groups { by = { "short_name" } } <= 2 * ranks.KERNELS then return kernels end
+  local names = errors.check(kernels:group { by = { "short_name" }, columns = {} })
+  if #names <= 2 * ranks.KERNELS then return kernels end
   local sums = errors.check(kernels:group { by = { "short_name" },
     columns = { { "time", "sum", "duration" } } })
   local largest = errors.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
-  local names = largest:values "short_name"
-  return errors.check(kernels:where { short_name = names })
+  return errors.check(kernels:where { short_name = largest:values "short_name" })
 end
 
 

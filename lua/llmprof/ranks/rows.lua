@@ -49,6 +49,13 @@ function rows.add_threads(frame, pid, tid)
 end
 
 
+-- The first start and the last end of all rows; nil without any.
+function rows.extent(frame)
+  local all = frame:group { columns = { { "first", "min", "start" }, { "last", "max", "end" } } }
+  return all:values("first")[1] or nil, all:values("last")[1] or nil
+end
+
+
 -- A row of a frame as a table of the columns named; rows count from 1.
 function rows.get(frame, row, names)
   local made = {}

@@ -130,20 +130,6 @@ TEST(windows_by_group) {
   llmprof_frame_free(frame);
 }
 
-TEST(extent) {
-  llmprof_error err;
-  int64_t first, last;
-  llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
-  assert_true(llmprof_intervals_extent(frame, 0, 1, &first, &last, &err));
-  assert_int_equal(first, 7);
-  assert_int_equal(last, 70);
-  llmprof_frame_free(frame);
-  frame = frame_of(starts + 3, ends + 3, keys, 3); /* no interval */
-  assert_true(llmprof_intervals_extent(frame, 0, 1, &first, &last, &err));
-  assert_true(first == LLMPROF_ABSENT && last == LLMPROF_ABSENT);
-  llmprof_frame_free(frame);
-}
-
 /* ---- measuring ---- */
 
 TEST(covered) {

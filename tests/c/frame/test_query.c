@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "frame/aggregate.h"
 #include "frame/cells.h"
 #include "frame/group_by.h"
 #include "llmprof/frame.h"
@@ -404,20 +403,6 @@ TEST_WITH(extend, setup, teardown) {
     assert_int_equal(test_cell(l->frame, "about", row), wanted[row]);
 }
 
-TEST_WITH(histogram, setup, teardown) {
-  little *l = *state;
-  const double edges[] = {-10, 20, 30, 40};
-  size_t counts[3];
-  assert_true(llmprof_histogram(l->frame, SIZE, edges, 3, counts, NULL));
-  assert_int_equal(counts[0], 1);
-  assert_int_equal(counts[1], 2);
-  assert_int_equal(counts[2], 1); /* 50 is outside */
-  const double reals[] = {-2, 0, 0.5};
-  assert_true(llmprof_histogram(l->frame, RATE, reals, 2, counts, NULL));
-  assert_int_equal(counts[0], 1);
-  assert_int_equal(counts[1], 3); /* its upper edge, too */
-}
-
 /* Every query, one after the other; false at the first failure. */
 static bool all_queries(little *l, llmprof_error *err) {
   const llmprof_order keys[] = {{NAME, true}, {RATE, false}};
@@ -453,8 +438,6 @@ TEST(allocations) {
 TEST_WITH(interrupt, setup, teardown) {
   little *l = *state;
   const size_t keys[] = {NAME};
-  const double edges[] = {0, 1};
-  size_t counts[1];
   llmprof_error err = {0};
   llmprof_interrupt(true);
   assert_false(all_queries(l, &err));
@@ -463,7 +446,6 @@ TEST_WITH(interrupt, setup, teardown) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_null(llmprof_frame_aggregate(l->frame, keys, 1, NULL, 0, &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
-  assert_false(llmprof_histogram(l->frame, SIZE, edges, 1, counts, &err));
   assert_string_equal(err.message, "interrupted");
   llmprof_interrupt(false);
   assert_true(all_queries(l, &err));

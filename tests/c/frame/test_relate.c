@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "frame/downsample.h"
 #include "frame/group_by.h"
 #include "frame/relate.h"
 #include "support.h"
@@ -177,34 +176,10 @@ TEST_WITH(rolling, setup, teardown) {
   check_reals(l->frame, "odd", (double[]){NAN, NAN, 5, 5, 30, 30, 8});
 }
 
-TEST_WITH(share_and_difference, setup, teardown) {
+TEST_WITH(difference, setup, teardown) {
   little *l = *state;
-  assert_true(llmprof_frame_share(l->frame, RATE, "share", NULL));
-  check_reals(l->frame, "share",
-              (double[]){1 / 63.0, 2 / 63.0, NAN, 4 / 63.0, 8 / 63.0, 16 / 63.0,
-                         32 / 63.0});
   assert_true(llmprof_frame_less(l->frame, END, START, "length", NULL));
   TEST_CELLS(l->frame, "length", 10, 10, 20, 5, 10, NONE, 0);
-}
-
-TEST_WITH(downsample, setup, teardown) {
-  little *l = *state;
-  llmprof_bin bins[2];
-  assert_true(
-      llmprof_frame_downsample(l->frame, START, RATE, 0, 40, bins, 2, NULL));
-  assert_int_equal(bins[0].count,
-                   3); /* at 0, 7 and 8; the one at 5 is absent */
-  assert_true(bins[0].least == 2 && bins[0].most == 32);
-  assert_int_equal(bins[1].count, 2); /* 50 is outside */
-  assert_true(bins[1].least == 1 && bins[1].most == 4);
-  assert_true(
-      llmprof_frame_downsample(l->frame, SIZE_MAX, START, 0, 6, bins, 2, NULL));
-  assert_int_equal(bins[0].count, 3);
-  assert_true(bins[1].least == 7 && bins[1].most == 50);
-  assert_true(
-      llmprof_frame_downsample(l->frame, START, START, 8, 8, bins, 2, NULL));
-  assert_int_equal(bins[0].count, 1);
-  assert_int_equal(bins[1].count, 0);
 }
 
 /* ---- another frame ---- */
@@ -310,7 +285,6 @@ static bool relate_all(little *l, other *o, llmprof_error *err) {
                                err) &&
          llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MEDIAN, &l->streams,
                                "median", err) &&
-         llmprof_frame_share(l->frame, RATE, "share", err) &&
          llmprof_frame_less(l->frame, END, START, "length", err) &&
          llmprof_frame_beside(l->frame, START, l->frame, END, true, "ended",
                               err) &&
@@ -349,8 +323,6 @@ TEST_WITH(interrupt, setup, teardown) {
   assert_false(llmprof_frame_lag(l->frame, NAME, 1, &l->all, "last", &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_false(llmprof_frame_less(l->frame, END, START, "length", &err));
-  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
-  assert_false(llmprof_frame_share(l->frame, RATE, "share", &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_false(llmprof_frame_beside(l->frame, START, l->frame, START, true,
                                     "ended", &err));

@@ -100,15 +100,6 @@ describe("llmprof.frame", function()
     raises("column 'name' holds strings and has no sum", "group", { total = { "name" } })
   end)
 
-  it("counts groups without making them", function()
-    for _, by in ipairs { {}, { "name" }, { "name", "grid_x" }, { "start", "end" } } do
-      assert.equal(#kernels:group { by = by, columns = {} }, kernels:count_groups { by = by })
-    end
-    assert.equal(2, kernels:count_groups { by = { "name" } })
-    assert.equal(0, kernels:where({ name = "none" }):count_groups { by = { "name" } })
-    raises("no column 'colour' here", "count_groups", { by = { "colour" } })
-  end)
-
   it("refuses rows and columns that are not there", function()
     raises("(no such row)", "get", 0, "name")
     raises("(no such row)", "get", 20011, "name")
@@ -190,9 +181,8 @@ describe("intervals of a frame", function()
     assert.equal(0, #busy:gaps(496164129, 496502209, 1000000))
   end)
 
-  it("have an extent, and cover windows by group, without being kept", function()
+  it("cover windows by group, without being kept", function()
     local gemv = assert(t:frame "kernels"):where { short_name = "gemv" }
-    assert.same({ busy:span() }, { gemv:extent() })
     assert.same({ { 871, 326272 } }, gemv:covered({ "short_name" },
       { { 496164129 - 5, 496165000 }, { 496164129 - 5, math.maxinteger } }))
     assert.error_matches(function() gemv:covered({}, { { 5, 9 }, { 4, 9 } }) end, "windows ascend")
@@ -200,7 +190,6 @@ describe("intervals of a frame", function()
   end)
 
   it("may be none", function()
-    assert.equal(0, select("#", assert(t:frame "graphs"):extent()))
     assert.same({}, assert(t:frame "graphs"):covered({}, { { 0, 1 } }))
     local none = assert(t:frame "graphs"):union()
     assert.equal(0, #none)

@@ -172,19 +172,6 @@ describe("groups", function()
 end)
 
 
-describe("histogram", function()
-  it("counts between edges", function()
-    assert.same({ 1, 2 }, made():histogram("size", { 0, 2, 3 }))
-    assert.same({ 2, 1 }, made():histogram("rate", { -1, 1, 5 }))
-    raises("bad argument #3 to '?' (edges ascend)", made().histogram, made(), "size",
-      { 2, 1 })
-    raises("bad argument #3 to '?' (two edges at least)", made().histogram, made(),
-      "size", { 2 })
-    raises("column 'name' holds strings, not numbers", made().histogram, made(), "name", { 1, 2 })
-  end)
-end)
-
-
 describe("llmprof.interrupt", function()
   local interrupt = require "llmprof.interrupt"
 

@@ -28,17 +28,6 @@ describe("other rows", function()
     assert.same({ false, 5.0, 20.0, 30.0 }, made:values "most")
     made:less { column = "end", by = "start", name = "length" }
     assert.same({ 10, 10, 10, 1 }, made:values "length")
-    made:part { column = "stream", name = "share" }
-    assert.same({ 0.2, 0.4, 0.2, 0.2 }, made:values "share")
-  end)
-
-  it("are downsampled", function()
-    assert.same({ { least = 10.0, most = 15.0 }, { least = 30.0, most = 31.0 } },
-      events():downsample { x = "start", y = "end", low = 0, high = 30, bins = 2 })
-    assert.same({ false }, events():downsample { x = "start", y = "end", low = 6, high = 19,
-      bins = 1 })
-    assert.same({ { least = 30.0, most = 31.0 } }, events():downsample { y = "end", low = 3,
-      high = 4, bins = 1 })
   end)
 
   it("are found in another frame", function()
@@ -81,8 +70,7 @@ describe("other rows", function()
     refused("option 'offset': a number of rows", "lag", { column = "name", name = "x" })
     refused("no rolling 'mode'", "rolling",
       { column = "start", size = 2, statistic = "mode", name = "x" })
-    refused("holds strings, not numbers", "part", { column = "name", name = "x" })
-    refused("option 'low' is a number", "downsample", { y = "start" })
+    refused("holds strings, not numbers", "rolling", { column = "name", size = 2, name = "x" })
     refused("columns of integers are expected", "less",
       { column = "name", by = "start", name = "x" })
     refused("columns of integers are expected", "pair",

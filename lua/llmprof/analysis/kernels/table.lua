@@ -117,7 +117,7 @@ end
 -- The rows of the kernels that are listed, and what the others are; nil where all are.
 local function divided(frame, rules)
   if #frame <= kernels.LISTED
-    or frame:count_groups { by = { "name" } } <= kernels.LISTED then return frame end
+    or #frame:group { by = { "name" }, columns = {} } <= kernels.LISTED then return frame end
   local sums = errors.check(frame:group { by = { "name" },
     columns = { { "time", "sum", "duration" } } })
   local largest = errors.check(sums:sort({ { "time", true }, { "name" } }, kernels.LISTED))

@@ -68,8 +68,8 @@ end
 
 -- First start and last end of GPU operations; nil without any.
 function encode.span_of(ops)
-  local first, last = ops:extent()
-  if not first or last <= first then return nil end
+  local first, last = rows.extent(ops)
+  if not first or not last or last <= first then return nil end
   return { first = first, last = last }
 end
 
@@ -140,7 +140,7 @@ end
 function encode.extent_of(views, span)
   local first, last = span.first, span.last
   for _, view in ipairs(views) do
-    local from, to = view:extent()
+    local from, to = rows.extent(view)
     first, last = math.min(first, from or first), math.max(last, to or last)
   end
   return { first = first, last = last }

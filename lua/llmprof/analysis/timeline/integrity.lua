@@ -10,6 +10,7 @@ local invariants = require "llmprof.analysis.timeline.invariants"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
+local rows = require "llmprof.ranks.rows"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
 
@@ -70,13 +71,13 @@ local function graphs(state)
   end
   if launches == 0 or not state.knows "calls" then return nil end
   local served = count_launches(state.served_calls)
-  local rows, nodes = state.kinds.graphs, state.graph_kernels
+  local replays, nodes = state.kinds.graphs, state.graph_kernels
   local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
-    text.count(launches), text.count(rows), text.count(nodes))
+    text.count(launches), text.count(replays), text.count(nodes))
   if served == 0 then
     return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
       fix = kernels_of_graphs(state) }
-  elseif rows > 0 or (nodes == 0 and state.knows "graph_nodes") then
+  elseif replays > 0 or (nodes == 0 and state.knows "graph_nodes") then
     return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
       fix = kernels_of_graphs(state) }
   elseif served < launches then
@@ -374,7 +375,7 @@ local function gather_calls(state, api, ops)
     end
   end
   -- did all operations without a call begin before all that have one?
-  local first = ops:where { { "api", "~=", false } }:extent()
+  local first = rows.extent(ops:where { { "api", "~=", false } })
   local orphans_after = first and ops:where { { "start", ">=", first }, api = false }
   state.orphans_first = first and state.orphan_ops > 0 and #orphans_after == 0
   for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end

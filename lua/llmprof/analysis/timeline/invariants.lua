@@ -93,7 +93,7 @@ local function doubled(state, names, columns, conditions)
     for _, condition in ipairs(conditions or { false }) do
       local frame = condition and check(all:where(condition)) or all
       rows = rows + #frame
-      count = count + #frame - frame:count_groups { by = columns }
+      count = count + #frame - #frame:group { by = columns, columns = {} }
     end
   end
   return count, rows
@@ -294,7 +294,7 @@ local function launched(state, kernels)
     return name:find("GraphLaunch", 1, true)
   end)
   local calls = #check(check(state.trace:frame "api"):where { name = names })
-  return calls, kernels:count_groups { by = { "call" } }
+  return calls, #kernels:group { by = { "call" }, columns = {} }
 end
 
 
