@@ -158,16 +158,9 @@ function reference.module_names() return key_sets.sorted(annotations.modules()) 
 
 -- Lines of text as paragraphs, and what is indented as code; returns the code, too.
 local function prose(lines)
-  local out, shown, closed = {}, {}, false
-  for _, line in ipairs(lines) do
-    local example = line:match "^  (.*)"
-    if example and #shown == 0 then out[#out + 1] = "```lua" end
-    if not example and #shown > 0 and not closed then out[#out + 1], closed = "```", true end
-    if example then shown[#shown + 1] = example end
-    out[#out + 1] = example or line
-  end
-  if #shown > 0 and not closed then out[#out + 1] = "```" end
-  return table.concat(out, "\n"), table.concat(shown, "\n")
+  local shown = lists.map(lines, function(line) return line:match "^  (.*)" end)
+  return ("\n" .. table.concat(lines, "\n")):gsub("\n  ", "\n    "):sub(2),
+    table.concat(shown, "\n")
 end
 
 
