@@ -133,55 +133,6 @@ static bool group_by_perfect_hash(numbering *n, const llmprof_column *key,
 
 /* ---- hash ---- */
 
-/* A pair of a group so far and a value, and the group that it makes. */
-typedef struct pair {
-  int64_t value;
-  uint32_t before, next; /* next: group + 1, or 0 */
-} pair;
-
-typedef struct pairs {
-  pair *slots;
-  size_t slot_count, count; /* slot_count: a power of two */
-} pairs;
-
-static pair *find_pair(const pairs *p, uint32_t before, int64_t value) {
-  size_t mask = p->slot_count - 1;
-  size_t at = (size_t)llmprof_hash_pair(before, (uint64_t)value) & mask;
-  pair *slot = &p->slots[at];
-  while (slot->next && (slot->value != value || slot->before != before)) {
-    at = (at + 1) & mask;
-    slot = &p->slots[at];
-  }
-  return slot;
-}
-
-/* Room for one pair more. */
-static bool grow_pairs(pairs *p) {
-  if (p->count < p->slot_count / 2) return true;
-  pairs grown = {.slot_count = p->slot_count ? p->slot_count * 2 : 64,
-                 .count = p->count};
-  grown.slots = llmprof_zalloc(grown.slot_count, sizeof *grown.slots);
-  if (!grown.slots) return false;
-  for (size_t i = 0; i < p->slot_count; i++) {
-    const pair *old = &p->slots[i];
-    if (old->next) *find_pair(&grown, old->before, old->value) = *old;
-  }
-  llmprof_free(p->slots);
-  *p = grown;
-  return true;
-}
-
-static bool add_pair(pairs *p, uint32_t *group, int64_t value) {
-  pair *slot = p->count ? find_pair(p, *group, value) : NULL;
-  if (!slot || !slot->next) {
-    if (!grow_pairs(p)) return false;
-    slot = find_pair(p, *group, value);
-    *slot = (pair){value, *group, (uint32_t)++p->count};
-  }
-  *group = slot->next - 1;
-  return true;
-}
-
 /* Codes are groups from now on. */
 static void be_groups(numbering *n, size_t count) {
   llmprof_free(n->group_of);
@@ -189,23 +140,25 @@ static void be_groups(numbering *n, size_t count) {
   n->count = count;
 }
 
+/* Pairs of a group so far and a value are interned, which numbers them. */
 static bool group_by_hash(numbering *n, const llmprof_column *key,
                           llmprof_error *err) {
-  pairs p = {0};
+  llmprof_intern pairs;
+  llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
   bool ok = true;
   for (size_t row = 0; ok && row < n->rows; row += LLMPROF_BLOCK) {
     int64_t cells[LLMPROF_BLOCK];
     size_t count = llmprof_block(row, n->rows);
     llmprof_cells(key, row, count, cells);
     for (size_t i = 0; ok && i < count; i++) {
-      uint32_t group = group_at(n, row + i);
-      ok = add_pair(&p, &group, cells[i]) || llmprof_fail_nomem(err);
-      n->codes[row + i] = group;
+      const int64_t pair[] = {cells[i], group_at(n, row + i)};
+      ok = llmprof_intern_add(&pairs, pair, &n->codes[row + i]) ||
+           llmprof_fail_nomem(err);
     }
     if (ok && llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
   }
-  be_groups(n, p.count);
-  llmprof_free(p.slots);
+  be_groups(n, pairs.count);
+  llmprof_intern_free(&pairs);
   return ok;
 }
 

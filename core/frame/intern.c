@@ -30,12 +30,6 @@ static uint64_t fold(uint64_t a, uint64_t b) {
 
 static pthread_once_t keys_once = PTHREAD_ONCE_INIT;
 
-uint64_t llmprof_hash_pair(uint64_t a, uint64_t b) {
-  pthread_once(&keys_once, make_keys);
-  uint64_t h = fold(a ^ keys[0], keys[1]) + a;
-  return fold(h ^ b, keys[1] ^ 0xd6e8feb86659fd93u) + b;
-}
-
 uint64_t llmprof_hash(const void *bytes, size_t size) {
   pthread_once(&keys_once, make_keys);
   const unsigned char *at = bytes;

@@ -44,7 +44,4 @@ const void *llmprof_intern_get(const llmprof_intern *table, uint32_t id);
 /* A hash of bytes, for tables like this one. */
 uint64_t llmprof_hash(const void *bytes, size_t size);
 
-/* The same of two numbers. */
-uint64_t llmprof_hash_pair(uint64_t a, uint64_t b);
-
 #endif

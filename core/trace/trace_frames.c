@@ -39,82 +39,6 @@ static bool add_columns(llmprof_frame *frame, const llmprof_axis *wanted) {
   return true;
 }
 
-static llmprof_frame *one_axis(const llmprof_axis *rows, llmprof_error *err) {
-  llmprof_frame *frame = llmprof_frame_new(rows->count, rows->trace->strings);
-  if (frame && add_columns(frame, rows)) return frame;
-  llmprof_frame_free(frame);
-  return llmprof_fail_nomem(err), NULL;
-}
-
-static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
-                                int end_kind, const llmprof_column_spec *specs,
-                                llmprof_error *err) {
-  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return NULL;
-  const llmprof_ops *ops = &trace->ops;
-  uint32_t first = ops->first[first_kind];
-  return one_axis(
-      &(llmprof_axis){trace, first, ops->first[end_kind] - first, NULL, specs},
-      err);
-}
-
-static llmprof_frame *kernels_frame(llmprof_trace *trace, llmprof_error *err) {
-  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY, llmprof_kernel_columns,
-                   err);
-}
-
-static llmprof_frame *transfers_frame(llmprof_trace *trace,
-                                      llmprof_error *err) {
-  return ops_frame(trace, LLMPROF_COPY, LLMPROF_GRAPH, llmprof_gpu_columns,
-                   err);
-}
-
-static llmprof_frame *graphs_frame(llmprof_trace *trace, llmprof_error *err) {
-  return ops_frame(trace, LLMPROF_GRAPH, LLMPROF_OP_KINDS, llmprof_gpu_columns,
-                   err);
-}
-
-static llmprof_frame *gpu_frame(llmprof_trace *trace, llmprof_error *err) {
-  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_OP_KINDS, llmprof_gpu_columns,
-                   err);
-}
-
-/* All rows of a piece. */
-static llmprof_frame *piece_frame(llmprof_trace *trace, int piece,
-                                  const size_t *count,
-                                  const llmprof_column_spec *specs,
-                                  llmprof_error *err) {
-  if (!llmprof_trace_load(trace, piece, err)) return NULL;
-  return one_axis(&(llmprof_axis){trace, 0, *count, NULL, specs}, err);
-}
-
-static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
-  return piece_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
-                     llmprof_api_columns, err);
-}
-
-static llmprof_frame *ranges_frame(llmprof_trace *trace, llmprof_error *err) {
-  return piece_frame(trace, LLMPROF_PART_RANGES, &trace->ranges.count,
-                     llmprof_range_columns, err);
-}
-
-static llmprof_frame *samples_frame(llmprof_trace *trace, llmprof_error *err) {
-  return piece_frame(trace, LLMPROF_PART_SAMPLES, &trace->samples.count,
-                     llmprof_sample_columns, err);
-}
-
-static llmprof_frame *projections_frame(llmprof_trace *trace,
-                                        llmprof_error *err) {
-  return piece_frame(trace, LLMPROF_PIECE_PROJECTIONS,
-                     &trace->projections.count, llmprof_projection_columns,
-                     err);
-}
-
-static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
-                                        llmprof_error *err) {
-  return piece_frame(trace, LLMPROF_PART_CPU_SAMPLES, &trace->cpu_samples.count,
-                     llmprof_cpu_sample_columns, err);
-}
-
 /* ---- pairs of a kernel and a range around its launch ---- */
 
 /* Rows of kernels and ranges, by pair. A kernel in no range makes one pair,
@@ -191,21 +115,46 @@ static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
 
 /* ---- by name ---- */
 
-static const struct {
+/* All rows of a piece; of operations those of some kinds, which follow each
+ * other. Without columns: pairs. */
+static const struct made_frame {
   const char *name;
-  llmprof_frame *(*make)(llmprof_trace *trace, llmprof_error *err);
+  const llmprof_column_spec *specs;
+  int piece, first, end;
 } frames[] = {
-    {"kernels", kernels_frame},
-    {"transfers", transfers_frame},
-    {"graphs", graphs_frame},
-    {"gpu", gpu_frame},
-    {"api", api_frame},
-    {"ranges", ranges_frame},
-    {"projections", projections_frame},
-    {"kernel_ranges", pairs_frame},
-    {"samples", samples_frame},
-    {"cpu_samples", cpu_samples_frame},
+    {"kernels", llmprof_kernel_columns, LLMPROF_PART_OPS, LLMPROF_KERNEL,
+     LLMPROF_COPY},
+    {"transfers", llmprof_gpu_columns, LLMPROF_PART_OPS, LLMPROF_COPY,
+     LLMPROF_GRAPH},
+    {"graphs", llmprof_gpu_columns, LLMPROF_PART_OPS, LLMPROF_GRAPH,
+     LLMPROF_OP_KINDS},
+    {"gpu", llmprof_gpu_columns, LLMPROF_PART_OPS, LLMPROF_KERNEL,
+     LLMPROF_OP_KINDS},
+    {"api", llmprof_api_columns, LLMPROF_PART_CALLS, 0, 0},
+    {"ranges", llmprof_range_columns, LLMPROF_PART_RANGES, 0, 0},
+    {"projections", llmprof_projection_columns, LLMPROF_PIECE_PROJECTIONS, 0,
+     0},
+    {"kernel_ranges", NULL, 0, 0, 0},
+    {"samples", llmprof_sample_columns, LLMPROF_PART_SAMPLES, 0, 0},
+    {"cpu_samples", llmprof_cpu_sample_columns, LLMPROF_PART_CPU_SAMPLES, 0, 0},
 };
+
+static llmprof_frame *make_frame(llmprof_trace *trace,
+                                 const struct made_frame *of,
+                                 llmprof_error *err) {
+  if (!of->specs) return pairs_frame(trace, err);
+  if (!llmprof_trace_load(trace, of->piece, err)) return NULL;
+  llmprof_axis rows = {trace, 0, llmprof_piece_rows(trace, of->piece), NULL,
+                       of->specs};
+  if (of->piece == LLMPROF_PART_OPS) {
+    rows.first = trace->ops.first[of->first];
+    rows.count = trace->ops.first[of->end] - rows.first;
+  }
+  llmprof_frame *frame = llmprof_frame_new(rows.count, trace->strings);
+  if (frame && add_columns(frame, &rows)) return frame;
+  llmprof_frame_free(frame);
+  return llmprof_fail_nomem(err), NULL;
+}
 
 const char *llmprof_trace_frame_name(size_t number) {
   return number < sizeof frames / sizeof *frames ? frames[number].name : NULL;
@@ -214,7 +163,8 @@ const char *llmprof_trace_frame_name(size_t number) {
 llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
                                    llmprof_error *err) {
   for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
-    if (strcmp(frames[i].name, name) == 0) return frames[i].make(trace, err);
+    if (strcmp(frames[i].name, name) == 0)
+      return make_frame(trace, &frames[i], err);
   }
   return llmprof_fail(err, LLMPROF_NOTFOUND, "no frame '%s'", name), NULL;
 }

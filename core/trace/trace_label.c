@@ -117,157 +117,94 @@ static size_t subject_of(const llmprof_frame *frame, subject *of) {
   return column;
 }
 
-/* By row of a frame of CPU samples; own: is the range of the sample's thread.
- */
-static bool label_samples(const llmprof_trace *trace, const llmprof_column *of,
-                          const uint32_t *names, uint32_t *labels,
-                          uint32_t *own, size_t rows) {
-  size_t all = trace->cpu_samples.count;
-  uint32_t *ranges = llmprof_alloc(all, sizeof *ranges);
-  uint32_t *owned = llmprof_alloc(all, sizeof *owned);
-  bool ok = ranges && owned &&
-            llmprof_trace_ranges_around_samples(trace, names, ranges, owned);
-  for (size_t row = 0; ok && row < rows; row++) {
-    int64_t sample = llmprof_cell(of, row);
-    labels[row] = ranges[sample];
-    own[row] = owned[sample];
+/* What rows are labelled by: the number of a link, a range or a sample, and by
+ * these numbers a range, or LLMPROF_NONE; owned by the frame. */
+typedef struct labels {
+  const llmprof_values *key;
+  uint32_t *ranges, *own; /* own: is it of the sample's thread? */
+  size_t count;
+} labels;
+
+/* Numbers, owned by the frame; NULL when out of memory, as NULL for them is. */
+static uint32_t *owned(llmprof_frame *frame, uint32_t *numbers) {
+  return numbers && llmprof_frame_own(frame, numbers) ? numbers : NULL;
+}
+
+static uint32_t *new_numbers(llmprof_frame *frame, size_t count) {
+  return owned(frame, llmprof_alloc(count, sizeof(uint32_t)));
+}
+
+static bool find_labels(const llmprof_trace *trace, llmprof_frame *frame,
+                        const llmprof_values *of, subject kind,
+                        const uint32_t *names, labels *l) {
+  *l = (labels){.key = of, .count = trace->ranges.count};
+  if (kind == OPS) {
+    l->key = llmprof_frame_lookup(frame, of, trace->attribution.link);
+    l->count = trace->attribution.link_count;
+    l->ranges = owned(frame, label_links(trace, names));
+  } else if (kind == RANGES) {
+    l->ranges = owned(frame, label_ranges(trace, names));
+  } else {
+    l->count = trace->cpu_samples.count;
+    l->ranges = new_numbers(frame, l->count);
+    l->own = new_numbers(frame, l->count);
+    return l->ranges && l->own &&
+           llmprof_trace_ranges_around_samples(trace, names, l->ranges, l->own);
   }
-  llmprof_free(ranges);
-  llmprof_free(owned);
-  return ok;
+  return l->key && l->ranges;
+}
+
+/* What is in a range is called by its own tag or, where it is named, by that
+ * name. */
+static uint32_t *name_labels(const llmprof_trace *trace, llmprof_frame *frame,
+                             const uint32_t *names, const labels *l) {
+  uint32_t *texts = new_numbers(frame, l->count);
+  for (size_t i = 0; texts && i < l->count; i++) {
+    texts[i] = LLMPROF_NO_STRING;
+    if (l->ranges[i] == LLMPROF_NONE) continue;
+    uint32_t tag = llmprof_id_at(trace->ranges.tag, l->ranges[i]);
+    texts[i] = is_named(trace, names, l->ranges[i]) ? names[tag] : tag;
+  }
+  return texts;
+}
+
+/* A column of what an array says of a row's number. */
+static bool add_through(llmprof_frame *frame, const char *name,
+                        llmprof_column_type type, const llmprof_values *key,
+                        const uint32_t *array) {
+  const llmprof_column column = {
+      .name = name,
+      .type = type,
+      .values = llmprof_frame_lookup(
+          frame, key, llmprof_frame_array(frame, LLMPROF_U32, array))};
+  return column.values && llmprof_frame_add(frame, &column, NULL, NULL);
 }
 
 /* "NAME_own" beside the label of CPU samples. */
-static bool add_own(llmprof_frame *frame, const char *name, uint32_t *own) {
+static bool add_own(llmprof_frame *frame, const char *name, const labels *l) {
   llmprof_buffer title = {0};
   llmprof_buffer_printf(&title, "%s_own", name);
-  const llmprof_column column = {
-      .name = title.bytes,
-      .type = LLMPROF_U32,
-      .values = llmprof_frame_array(frame, LLMPROF_U32, own)};
-  bool ok = !title.failed && column.values &&
-            llmprof_frame_add(frame, &column, NULL, NULL);
+  bool ok = !title.failed &&
+            add_through(frame, title.bytes, LLMPROF_U32, l->key, l->own);
   llmprof_buffer_free(&title);
   return ok;
-}
-
-/* What become the columns of a label: of a row its text, and its range. */
-typedef struct labelled {
-  const llmprof_values *text, *range;
-} labelled;
-
-/* Both columns or, when out of memory, perhaps the first. */
-static bool add_label(llmprof_frame *frame, const char *name, const char *range,
-                      const labelled *l) {
-  const llmprof_column text = {
-      .name = name, .type = LLMPROF_STRING_ID, .values = l->text};
-  const llmprof_column row = {
-      .name = range, .type = LLMPROF_U32, .values = l->range};
-  return l->text && l->range && llmprof_frame_add(frame, &text, NULL, NULL) &&
-         llmprof_frame_add(frame, &row, NULL, NULL);
-}
-
-/* What an array says of a row's number. */
-static const llmprof_values *through(llmprof_frame *frame,
-                                     const llmprof_values *key,
-                                     const uint32_t *array) {
-  return llmprof_frame_lookup(frame, key,
-                              llmprof_frame_array(frame, LLMPROF_U32, array));
-}
-
-/* Room for `count` labels, owned by the frame; NULL when out of memory. */
-static uint32_t *new_labels(llmprof_frame *frame, size_t count) {
-  uint32_t *made = llmprof_alloc(count, sizeof *made);
-  return made && llmprof_frame_own(frame, made) ? made : NULL;
-}
-
-static uint32_t text_of(const llmprof_trace *trace, const uint32_t *names,
-                        uint32_t range) {
-  uint32_t tag = llmprof_id_at(trace->ranges.tag, range);
-  return is_named(trace, names, range) ? names[tag] : tag;
-}
-
-/* ---- operations: what is so of their links ---- */
-
-static bool label_ops(const llmprof_trace *trace, llmprof_frame *frame,
-                      size_t column, const uint32_t *names, labelled *l,
-                      llmprof_error *err) {
-  size_t count = trace->attribution.link_count;
-  const llmprof_column *op = llmprof_frame_column(frame, column, err);
-  if (!op) return false;
-  uint32_t *ranges = label_links(trace, names);
-  uint32_t *texts = new_labels(frame, count);
-  if (!ranges || !llmprof_frame_own(frame, ranges) || !texts)
-    return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < count; i++)
-    texts[i] = ranges[i] == LLMPROF_NONE ? LLMPROF_NO_STRING
-                                         : text_of(trace, names, ranges[i]);
-  const llmprof_values *links =
-      llmprof_frame_lookup(frame, op->values, trace->attribution.link);
-  if (!links) return llmprof_fail_nomem(err);
-  l->text = through(frame, links, texts);
-  l->range = through(frame, links, ranges);
-  return true;
-}
-
-/* ---- ranges and samples of the CPU ---- */
-
-/* By range, what is in it is called; NULL when out of memory. */
-static const uint32_t *name_ranges(const llmprof_trace *trace,
-                                   llmprof_frame *frame,
-                                   const uint32_t *names) {
-  uint32_t *made = new_labels(frame, trace->ranges.count);
-  for (size_t r = 0; made && r < trace->ranges.count; r++)
-    made[r] = text_of(trace, names, (uint32_t)r);
-  return made;
-}
-
-/* By row of the frame, whose ranges are in `of`. */
-static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
-                       const uint32_t *names, uint32_t *labels, size_t rows) {
-  uint32_t *found = label_ranges(trace, names);
-  if (!found) return false;
-  for (size_t row = 0; row < rows; row++)
-    labels[row] = found[llmprof_cell(of, row)];
-  llmprof_free(found);
-  return true;
-}
-
-static bool say_labels(llmprof_trace *trace, llmprof_frame *frame,
-                       const char *name, const llmprof_column *of, subject kind,
-                       const uint32_t *names, uint32_t *labels) {
-  size_t rows = llmprof_frame_rows(frame);
-  if (kind == RANGES) return label_rows(trace, of, names, labels, rows);
-  uint32_t *own = new_labels(frame, rows);
-  return own && label_samples(trace, of, names, labels, own, rows) &&
-         add_own(frame, name, own);
-}
-
-static bool label_others(llmprof_trace *trace, llmprof_frame *frame,
-                         const char *name, size_t column, subject kind,
-                         const uint32_t *names, labelled *l,
-                         llmprof_error *err) {
-  const llmprof_column *of = llmprof_frame_column(frame, column, err);
-  if (!of) return false;
-  uint32_t *labels = new_labels(frame, llmprof_frame_rows(frame));
-  const uint32_t *texts = labels ? name_ranges(trace, frame, names) : NULL;
-  if (!texts || !say_labels(trace, frame, name, of, kind, names, labels))
-    return llmprof_fail_nomem(err);
-  l->range = llmprof_frame_array(frame, LLMPROF_U32, labels);
-  l->text = l->range ? through(frame, l->range, texts) : NULL;
-  return true;
 }
 
 static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const uint32_t *names, llmprof_error *err) {
   subject kind;
-  size_t column = subject_of(frame, &kind);
-  labelled l = {0};
-  bool ok = kind == OPS ? label_ops(trace, frame, column, names, &l, err)
-                        : label_others(trace, frame, name, column, kind, names,
-                                       &l, err);
-  return ok && (add_label(frame, name, range, &l) || llmprof_fail_nomem(err));
+  labels l;
+  size_t number = subject_of(frame, &kind);
+  const llmprof_column *of = llmprof_frame_column(frame, number, err);
+  if (!of) return false;
+  uint32_t *texts = find_labels(trace, frame, of->values, kind, names, &l)
+                        ? name_labels(trace, frame, names, &l)
+                        : NULL;
+  return (texts && (!l.own || add_own(frame, name, &l)) &&
+          add_through(frame, name, LLMPROF_STRING_ID, l.key, texts) &&
+          add_through(frame, range, LLMPROF_U32, l.key, l.ranges)) ||
+         llmprof_fail_nomem(err);
 }
 
 static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
@@ -340,21 +277,24 @@ static bool label_spans(llmprof_trace *trace, llmprof_frame *frame,
       llmprof_frame_column(frame, llmprof_frame_find(frame, when), err);
   if (!start) return false;
   size_t rows = llmprof_frame_rows(frame);
-  uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
-  uint32_t *texts = llmprof_alloc(count, sizeof *texts);
-  bool owned = labels && llmprof_frame_own(frame, labels);
-  owned = texts && llmprof_frame_own(frame, texts) && owned;
-  if (!owned) return llmprof_fail_nomem(err);
+  uint32_t *found = new_numbers(frame, rows);
+  uint32_t *texts = new_numbers(frame, count);
+  if (!found || !texts) return llmprof_fail_nomem(err);
   for (size_t i = 0; i < count; i++) {
     if (!llmprof_strings_add(trace->strings, spans[i].name,
                              strlen(spans[i].name), &texts[i]))
       return llmprof_fail_nomem(err);
   }
   for (size_t row = 0; row < rows; row++)
-    labels[row] = span_at(spans, count, llmprof_cell(start, row));
-  labelled l = {.range = llmprof_frame_array(frame, LLMPROF_U32, labels)};
-  l.text = l.range ? through(frame, l.range, texts) : NULL;
-  return add_label(frame, name, range, &l) || llmprof_fail_nomem(err);
+    found[row] = span_at(spans, count, llmprof_cell(start, row));
+  const llmprof_column number = {
+      .name = range,
+      .type = LLMPROF_U32,
+      .values = llmprof_frame_array(frame, LLMPROF_U32, found)};
+  return (number.values &&
+          add_through(frame, name, LLMPROF_STRING_ID, number.values, texts) &&
+          llmprof_frame_add(frame, &number, NULL, NULL)) ||
+         llmprof_fail_nomem(err);
 }
 
 bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,

@@ -166,60 +166,20 @@ size_t llmprof_trace_timeless(const llmprof_trace *trace,
   return trace->timeless[table];
 }
 
-const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ? &trace->ops : NULL;
-}
-
-const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
-                                             llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err) ? &trace->details
-                                                              : NULL;
-}
-
-const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
-                                         llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) ? &trace->calls
-                                                            : NULL;
-}
-
-const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
-                                           llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_RANGES, err) ? &trace->ranges
-                                                             : NULL;
-}
-
-const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
-                                             llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_SAMPLES, err) ? &trace->samples
-                                                              : NULL;
-}
-
-const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
-                                                     llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)
-             ? &trace->cpu_samples
-             : NULL;
-}
-
-const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
-                                                     llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PIECE_ATTRIBUTION, err)
-             ? &trace->attribution
-             : NULL;
-}
-
-const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
-                                                     llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PIECE_PROJECTIONS, err)
-             ? &trace->projections
-             : NULL;
-}
-
-const llmprof_op_stacks *llmprof_trace_op_stacks(llmprof_trace *trace,
-                                                 llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_STACKS, err) ? &trace->op_stacks
-                                                             : NULL;
-}
+#define PIECE(name, piece)                                              \
+  const llmprof_##name *llmprof_trace_##name(llmprof_trace *trace,      \
+                                             llmprof_error *err) {      \
+    return llmprof_trace_load(trace, piece, err) ? &trace->name : NULL; \
+  }
+PIECE(ops, LLMPROF_PART_OPS)
+PIECE(details, LLMPROF_PART_DETAILS)
+PIECE(calls, LLMPROF_PART_CALLS)
+PIECE(ranges, LLMPROF_PART_RANGES)
+PIECE(samples, LLMPROF_PART_SAMPLES)
+PIECE(cpu_samples, LLMPROF_PART_CPU_SAMPLES)
+PIECE(attribution, LLMPROF_PIECE_ATTRIBUTION)
+PIECE(projections, LLMPROF_PIECE_PROJECTIONS)
+PIECE(op_stacks, LLMPROF_PART_STACKS)
 
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
                                                     size_t *count,

@@ -144,6 +144,10 @@ static size_t *count_at(const llmprof_trace *trace, size_t at) {
   return (size_t *)(void *)((char *)(uintptr_t)trace + at);
 }
 
+size_t llmprof_piece_rows(const llmprof_trace *trace, int piece) {
+  return *count_at(trace, counts[piece]);
+}
+
 bool llmprof_columns_begin(llmprof_trace *trace, int piece) {
   for (size_t i = 0; i < COLUMNS; i++) {
     llmprof_values **column = column_at(trace, columns[i].at);

@@ -29,6 +29,9 @@ void llmprof_columns_free(llmprof_trace *trace, int piece);
 /* Once: load the piece and what it follows from, or fail and leave it empty. */
 bool llmprof_trace_load(llmprof_trace *trace, int piece, llmprof_error *err);
 
+/* Rows of a piece, once it is loaded. */
+size_t llmprof_piece_rows(const llmprof_trace *trace, int piece);
+
 /* What the column AT() this offset belongs to; -1: there is none. */
 int llmprof_column_piece(size_t at);
 
