@@ -81,7 +81,7 @@ function combine.added.share(rows, name)
   local column = columns.check_number(rows, name, "share").name
   local sum = rows:weigh({ column })[1]
   return room_for(rows, "share"):compute { name = "share", unit = "share",
-    steps = sum > 0 and { { column }, sum, "/" } or { 0, 0, "/" } }
+    steps = sum > 0 and { { column }, sum, "/" } or { 0, 0, "/" } }, "share"
 end
 
 

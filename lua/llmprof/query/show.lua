@@ -278,8 +278,8 @@ local function binned(rows, y, x, from, to, bins)
     local bin, least = groups:get(row, "bin of " .. place), groups:get(row, "least")
     if bin and least then -- the last part has its end, too
       local number, most = math.min(bin + 1, bins), groups:get(row, "most")
-      local known = made[number] or { least = least, most = most }
-      made[number] = { least = math.min(known.least, least), most = math.max(known.most, most) }
+      local there = made[number] or { least = least, most = most }
+      made[number] = { least = math.min(there.least, least), most = math.max(there.most, most) }
     end
   end
   return made

@@ -434,7 +434,7 @@ end
 -- Kernels of collectives that several GPUs ran, and these GPUs; nil where there are
 -- none, as where there is one GPU.
 local function shared(kernels)
-  if kernels:count_groups { by = { "device" } } < 2 then return nil end
+  if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
   categories.marker(nil, categories.COMMUNICATION)(kernels, "name", "collective")
   local found = check(kernels:where { collective = 1 })
   local devices = lists.sort(lists.map(found:group { by = { "device" } }, "device"))
