@@ -151,9 +151,9 @@ function parts.run(self)
 end
 
 
--- The stages as analysed, else the ranges at the top.
+-- The stages as analysed, else those that `report` would find.
 function parts.declared(self)
-  if not self.results then return outermost.stages(self.trace) end
+  if not self.results then return (outermost.or_inferred(self.trace)) end
   local list = self.results.stages
   if #list == 1 and list[1].name == stages.WHOLE_RUN then return {} end
   return self.trace and outermost.resolve(self.trace, list) or list

@@ -28,6 +28,12 @@ decode   25,488       70.750
     assert.same({ "prefill", "decode", "prefill", "decode", "prefill", "decode" }, s.stages.stage)
   end)
 
+  it("has the stages that a report infers where no range marks any", function()
+    local unmarked = session.open { "tests/fixtures/unmarked/eager.sqlite" }
+    assert.same({ "prefill", "decode" }, { unmarked.stages[1].stage, unmarked.stages[2].stage })
+    assert.is_true(#unmarked.kernels:where { stage = "decode" } > 0)
+  end)
+
   it("has categories, calls, ranges and transfers", function()
     assert.equal(62724, s.kernels:where { category = "gemm" }:sum "dur" // 1000)
     assert.same({ 35694, 37176, 1482 }, { #s.kernels, #s.ops, #s.transfers })
