@@ -7,7 +7,6 @@ local infer = require "llmprof.analysis.stages.infer"
 local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
-local text = require "llmprof.text"
 
 local outermost = {}
 
@@ -338,61 +337,31 @@ end
 
 -- ---- unmatched ----
 
--- Ranges of a trace that are no stage of the recipe, where one of its stages is missing: which
--- hold the GPU's time, and which may be meant.
+-- Ranges of a trace that are no stage of the recipe, where one of its stages is missing: the
+-- longest, and which may be meant.
 
--- Tags that are looked at, the longest first; those told; and what is worth telling, as a
--- share of the GPU time.
-local LOOKED_AT, MOST_TOLD, WORTH = 16, 4, 0.01
-
--- The fewest letters that a tag and a name share at their beginning to be alike.
-local LEAST_LETTERS = 3
+-- Tags that are looked at, those told, and the fewest letters that a tag and a name share at their
+-- beginning to be alike.
+local LOOKED_AT, MOST_TOLD, LEAST_LETTERS = 16, 4, 3
 
 
--- Tags of ranges that are no stage, the longest in all first.
-local function tags_of(trace, declared)
-  local known, list = {}, {}
-  for _, stage in ipairs(declared) do
-    for _, tag in ipairs(stage.tags or { stage.name }) do known[tag] = true end
-    if stage.step then known[stage.step] = true end
-  end
-  for _, row in ipairs(check(trace:frame "ranges"):group { by = { "tag" },
-    total = { "duration" } }) do
-    if row.tag and not known[row.tag] then
-      list[#list + 1] = { tag = row.tag, ns = row.duration.total }
-    end
-  end
-  return lists.first(lists.sort(list, "-ns", "tag"), LOOKED_AT)
-end
-
-
--- { tag, share, place (by its own time) } of ranges that are no stage, by the share of the GPU
--- time that what they launched outside of stages takes, the largest first, of equal ones the
--- outer. declared: stages of the recipe.
+-- Tags of ranges that are no stage, and in none, the longest in all first. declared: stages of the
+-- recipe.
 function outermost.unmatched(trace, declared)
-  local ops, list = check(trace:frame "gpu"), {}
-  local all = ops:group { total = { "duration" } }[1]
-  if not all or all.duration.total == 0 then return list end
-  check(trace:label(ops, "declared", lists.flat(declared, function(stage)
+  local ranges = check(trace:frame "ranges")
+  check(trace:label(ranges, "declared", lists.flat(declared, function(stage)
     return stage.tags or { stage.name }
   end)))
-  ops = check(ops:where { declared = false })
-  for i, entry in ipairs(tags_of(trace, declared)) do
-    local column = "unmatched_" .. i
-    check(trace:label(ops, column, { entry.tag }))
-    local inside = check(ops:where { [column] = entry.tag }):group { total = { "duration" } }[1]
-    local share = inside and inside.duration.total / all.duration.total or 0
-    if share >= WORTH then list[#list + 1] = { tag = entry.tag, share = share, place = i } end
-  end
-  local function percent(entry) return -math.floor(entry.share * 100 + 0.5) end
-  return lists.first(lists.sort(list, percent, "place"), MOST_TOLD)
+  local groups = check(ranges:where { { "tag", "~=", false }, declared = false })
+    :group { by = { "tag" }, total = { "duration" } }
+  lists.sort(groups, function(group) return -group.duration.total end, "tag")
+  return lists.map(lists.first(groups, LOOKED_AT), "tag")
 end
 
 
 -- The tag that a name of a stage may mean: spelled nearly like it, or its beginning.
-local function meant(list, name)
-  local tags, own = lists.map(list, "tag"), name:lower()
-  local found = keys.nearest(name, tags)
+local function meant(tags, name)
+  local own, found = name:lower(), keys.nearest(name, tags)
   for _, tag in ipairs(found and {} or tags) do
     local other = tag:lower()
     local count = math.min(#other, #own)
@@ -402,17 +371,14 @@ local function meant(list, name)
 end
 
 
--- "89 % of the GPU time in 'dec', 11 % in 'load'; did you mean 'dec'?"; nil without ranges.
--- list: of outermost.unmatched; name: of a missing stage, or nil.
-function outermost.unmatched_words(list, name)
-  if #list == 0 then return nil end
-  local said = {}
-  for i, entry in ipairs(list) do
-    said[i] = ("%s%% %sin '%s'"):format(text.number(entry.share * 100, 0) .. " ",
-      i == 1 and "of the GPU time " or "", entry.tag)
-  end
-  local tag = name and meant(list, name)
-  return table.concat(said, ", ") .. (tag and ("; did you mean '%s'?"):format(tag) or "")
+-- "it has 'dec', 'load'; did you mean 'dec'?"; nil without ranges.
+-- tags: of outermost.unmatched; name: of a missing stage, or nil.
+function outermost.unmatched_words(tags, name)
+  if #tags == 0 then return nil end
+  local said = lists.map(lists.first(tags, MOST_TOLD), function(tag) return "'" .. tag .. "'" end)
+  local tag = name and meant(tags, name)
+  return "it has " .. table.concat(said, ", ")
+    .. (tag and ("; did you mean '%s'?"):format(tag) or "")
 end
 
 

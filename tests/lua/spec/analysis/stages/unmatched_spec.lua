@@ -18,12 +18,10 @@ describe("ranges that are no stage", function()
   local list = outermost.unmatched(timeline.of("knows calls\nthread 1 pid=1 main\n" .. TRACE),
     { { name = "prefill" }, { name = "decode" } })
 
-  it("are told with what they hold of the GPU time, and which may be meant", function()
-    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'; did you mean 'dec'?",
-      words(list, "decode"))
-    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'; did you mean 'tok'?",
-      words(list, "toc"))
-    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'", words(list, "sam"))
+  it("are told, the longest first, and which may be meant", function()
+    assert.equal("it has 'dec', 'tok'; did you mean 'dec'?", words(list, "decode"))
+    assert.equal("it has 'dec', 'tok'; did you mean 'tok'?", words(list, "toc"))
+    assert.equal("it has 'dec', 'tok'", words(list, "sam"))
   end)
 
   it("are not told where there are none", function()
