@@ -151,20 +151,19 @@ end
 -- are matched without them.
 local function note_fewer(made, left_out)
   if not made.collectives then return end
-  local met, instances, most = collectives.matched(made.collectives), {}, {}
-  for _, group in ipairs(collectives.last(made.collectives):group { by = { "key" } }) do
-    instances[group.key] = group.count
+  local met, kinds = collectives.matched(made.collectives), {}
+  for _, kind in ipairs(met:group { by = { "key" }, distinct = { "instance" },
+    total = { "members" } }) do
+    kinds[kind.key] = kind
   end
-  for _, group in ipairs(met:group { by = { "key" }, total = { "members" } }) do
-    most[group.key] = group.members.max
-  end
-  local rows_of = met:group { by = { "key", "short_name", "world" } }
-  for _, group in ipairs(lists.sort(rows_of, "world", "key")) do
-    local lacking = instances[group.key] - group.count
-    if most[group.key] > 2 and lacking > 0 then
+  local groups = met:group { by = { "key", "short_name", "world" } }
+  for _, group in ipairs(lists.sort(groups, "world", "key")) do
+    local kind = kinds[group.key]
+    local all = kind.distinct.instance
+    if kind.members.max > 2 and group.count < all then
       left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
-        .. "without it"):format(group.world, text.count(lacking),
-        text.count(instances[group.key]), group.short_name)
+        .. "without it"):format(group.world, text.count(all - group.count), text.count(all),
+        group.short_name)
     end
   end
 end

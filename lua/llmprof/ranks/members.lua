@@ -37,48 +37,30 @@ function members.told(name)
 end
 
 
-local function process_names(trace)
-  local names = {}
-  for _, process in ipairs(trace:processes()) do names[process.pid] = process.name end
-  return names
-end
-
-
--- By process, the kernels of its busiest GPU.
-local function busiest(groups)
-  local most = {}
-  for _, group in ipairs(groups) do
-    if group.pid then most[group.pid] = math.max(most[group.pid] or 0, group.count) end
-  end
-  return most
-end
-
-
--- Leave out what names say of numbers ("python3 rank 2", as the collector has it) where some
--- say nothing.
-local function check_told(list)
-  if not lists.any(list, function(member) return not member.told end) then return end
-  for _, member in ipairs(list) do member.told = nil end
-end
-
-
 -- The ranks of a trace, in order of data, pipeline and tensor place where names tell them, else of
--- the numbers that these tell, of GPU and process: list of { pid, device, process (its name),
--- kernels, tp, pp, dp, ep }, numbered from 0 in their field `rank`.
+-- the numbers that these tell ("python3 rank 2", as the collector has it) where all tell one, of
+-- GPU and process: list of { pid, device, process (its name), kernels, tp, pp, dp, ep }, numbered
+-- from 0 in their field `rank`.
 function members.find(trace)
+  local names, told, list = {}, {}, {}
+  for _, process in ipairs(trace:processes()) do names[process.pid] = process.name end
   local groups = errors.check(trace:frame "kernels"):group { by = { "pid", "device" } }
-  local most, names, list = busiest(groups), process_names(trace), {}
-  for _, group in ipairs(groups) do
-    if group.pid and group.device and group.count >= LEAST_SHARE * most[group.pid] then
-      local member = members.places(names[group.pid])
-      member.pid, member.device = group.pid, group.device
-      member.process, member.kernels = names[group.pid], group.count
-      member.told = members.told(names[group.pid])
-      list[#list + 1] = member
+  for _, own in ipairs((lists.grouped(groups, "pid"))) do
+    local _, most = lists.largest(own, "count")
+    for _, group in ipairs(own) do
+      if group.device and group.count >= LEAST_SHARE * most then
+        local name = names[group.pid]
+        local member = members.places(name)
+        member.pid, member.device = group.pid, group.device
+        member.process, member.kernels = name, group.count
+        list[#list + 1], told[#told + 1] = member, members.told(name)
+      end
     end
   end
-  check_told(list)
-  lists.sort(list, "dp", "pp", "tp", "told", "device", "pid")
+  local all_tell = #told == #list
+  lists.sort(list, "dp", "pp", "tp", function(member)
+    return all_tell and members.told(member.process) or nil
+  end, "device", "pid")
   for i, member in ipairs(list) do member.rank = i - 1 end
   return list
 end
@@ -148,18 +130,9 @@ end
 local usual = { prefill = "prefill", prefill_step = "prefill", decode_step = "decode" }
 
 
--- Every tag of the trace's ranges, once, sorted.
-local function tags_of(trace)
-  return lists.sort(lists.map(errors.check(trace:frame "ranges"):group { by = { "tag" } }, "tag"))
-end
-
-
 local function marked(tags, marks)
   local found = {}
-  for _, tag in ipairs(tags) do
-    local phase = marks[tag]
-    if phase then found[tag] = { phase = phase } end
-  end
+  for _, tag in ipairs(tags) do found[tag] = marks[tag] and { phase = marks[tag] } end
   return next(found) and found or nil
 end
 
@@ -169,7 +142,8 @@ end
 -- nil when no range marks a step. marks: tag -> phase, of the recipe; nil: the usual
 -- names.
 function members.find_labels(trace, marks)
-  local tags = tags_of(trace)
+  local tags = lists.sort(lists.map(errors.check(trace:frame "ranges"):group { by = { "tag" } },
+    "tag"))
   local known = engines.recognise(tags)
   if known and known.count > 0 then
     return { source = "labels", engine = known.engine, steps = known.steps, enclosed = false }
@@ -196,39 +170,37 @@ members.WORTH = 0.03
 
 -- How many ranks there are by what their processes say, where that is what they are numbered by.
 local function world_of(ranks)
-  local most
+  local most = 0
   for _, rank in ipairs(ranks) do
     local number, world = members.told(rank.process)
-    if number ~= rank.rank then return nil end
-    if world then most = math.max(most or 0, world) end
+    if number ~= rank.rank then return 0 end
+    most = math.max(most, world or 0)
   end
-  return #ranks > 1 and most or nil
+  return #ranks > 1 and most or 0
+end
+
+
+-- Numbers from 0 to most that are not among these, in words: "rank 2", "ranks 4 to 7".
+local function gaps_in(list, numbers, most, one, many)
+  local seen, first = lists.set(numbers), nil
+  for number = 0, most + 1 do
+    if number <= most and not seen[number] then
+      first = first or number
+    elseif first then
+      list[#list + 1] = first == number - 1 and ("%s %d"):format(one, first)
+        or ("%s %d to %d"):format(many, first, number - 1)
+      first = nil
+    end
+  end
 end
 
 
 -- Numbers and places that ranks lack below the highest of them, or of those that there are, in
--- words: "rank 2", "ranks 4 to 7". ranks: of llmprof.ranks.merged.
+-- words. ranks: of llmprof.ranks.merged.
 function members.missing(ranks)
-  local list = {}
-  for _, kind in ipairs { { "rank", "rank" }, { "tp", "TP" } } do
-    local seen, most = {}, -1
-    for _, rank in ipairs(ranks) do
-      local number = rank[kind[1]]
-      if number then seen[number], most = true, math.max(most, number) end
-    end
-    if kind[1] == "rank" then most = math.max(most, (world_of(ranks) or 0) - 1) end
-    local first
-    for number = 0, most + 1 do
-      local is_there = number > most or seen[number]
-      if not is_there then
-        first = first or number
-      elseif first then
-        list[#list + 1] = first == number - 1 and ("%s %d"):format(kind[2], first)
-          or ("%s %d to %d"):format(kind[2] == "rank" and "ranks" or kind[2], first, number - 1)
-        first = nil
-      end
-    end
-  end
+  local list, numbers, places = {}, lists.map(ranks, "rank"), lists.map(ranks, "tp")
+  gaps_in(list, numbers, math.max(world_of(ranks) - 1, -1, table.unpack(numbers)), "rank", "ranks")
+  gaps_in(list, places, math.max(-1, table.unpack(places)), "TP", "TP")
   return list
 end
 
@@ -261,35 +233,23 @@ local function most_by_size(group, link)
 end
 
 
--- The quickest tenth of the transfers at each place of a step, ns; "" is no place.
-local function usual_at_places(own)
-  local quickest_at = {}
-  for _, group in ipairs(own:group { by = { "place" }, sum = { "transfer" },
-    percentiles = { 10 } }) do
-    quickest_at[group.place or ""] = group.transfer.p10
-  end
-  return quickest_at
-end
-
-
--- The quickest of NEAR transfers one after the other.
-local function quickest(transfers, first)
-  local least = math.huge
-  for i = first, math.min(first + NEAR - 1, #transfers) do least = math.min(least, transfers[i]) end
-  return least
-end
-
-
--- The excess of transfers of one kind, in ns. A transfer is held against the quickest of those
--- around it and against the fastest at its place in other steps, whichever is longer, since sizes
--- differ; what is far above counts. Else what exceeds `most` counts, which may be nil. own: rows.
+-- The excess of transfers of one kind, in ns. A transfer is held against the quickest of the NEAR
+-- around it and against the quickest tenth at its place in other steps, whichever is longer, since
+-- sizes differ; what is far above counts. Else what exceeds `most` counts, which may be nil. own:
+-- rows.
 local function beyond_of(own, most)
   local sorted = own:sort { { "start" } }
   local transfers, places = sorted:values "transfer", sorted:values "place"
-  local quickest_at, sum, near = usual_at_places(own), 0, 0
+  local quickest_at, sum, near = {}, 0, 0
+  for _, group in ipairs(own:group { by = { "place" }, sum = { "transfer" },
+    percentiles = { 10 } }) do
+    quickest_at[group.place or false] = group.transfer.p10
+  end
   for i, transfer in ipairs(transfers) do
-    if (i - 1) % NEAR == 0 then near = quickest(transfers, i) end
-    local floor = math.max(near, quickest_at[places[i] or ""])
+    if (i - 1) % NEAR == 0 then
+      near = math.min(table.unpack(transfers, i, math.min(i + NEAR - 1, #transfers)))
+    end
+    local floor = math.max(near, quickest_at[places[i]])
     if transfer > FAR * floor then
       sum = sum + transfer - floor
     elseif most and transfer > most then

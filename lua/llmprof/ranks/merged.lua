@@ -3,6 +3,7 @@
 local collectives = require "llmprof.ranks.collectives"
 local matching = require "llmprof.ranks.matching"
 local members = require "llmprof.ranks.members"
+local merge = require("llmprof.tables.keys").merged
 local part_frames = require("llmprof.ranks.part").frames
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
@@ -84,12 +85,8 @@ local function number_ranks(parts)
   local list, numbered = {}, are_numbered(parts)
   for i, part in ipairs(parts) do
     for _, about in ipairs(part.about.ranks) do
-      local rank = { file = part.about.file, part = i, own = about.rank,
-        rank = numbered and number_in(part) or #list }
-      for _, key in ipairs { "pid", "device", "gpu", "process", "kernels", "mpi_ns",
-        "tp", "pp", "dp", "ep" } do
-        rank[key] = about[key]
-      end
+      local rank = merge(about, { file = part.about.file, part = i, own = about.rank,
+        rank = numbered and number_in(part) or #list })
       if #part.about.ranks == 1 then add_places(rank) end
       list[#list + 1] = rank
     end

@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
+local merge = require("llmprof.tables.keys").merged
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
@@ -211,9 +212,7 @@ end
 
 local function described(list, devices, mpi)
   return json.list(lists.map(list, function(member)
-    return { rank = member.rank, pid = member.pid, device = member.device,
-      gpu = devices[member.device], process = member.process, kernels = member.kernels,
-      mpi_ns = mpi[member.pid], tp = member.tp, pp = member.pp, dp = member.dp, ep = member.ep }
+    return merge(member, { gpu = devices[member.device], mpi_ns = mpi[member.pid] })
   end))
 end
 
