@@ -44,17 +44,13 @@ end
 
 -- ---- times ----
 
-local judged_fields = { "unit", "before", "after", "difference", "share", "verdict", "why",
-  "basis", "samples_before", "samples_after", "processes_before", "processes_after", "noise",
-  "assumed", "p" }
-
 -- A metric as a row; of one that a side lacks, its stage is gone or new, or nobody can tell. nil
 -- where both lack it.
 local function time_row(label, metric, before, after)
   local row, judged, why = { label = label, path = metric.path }, metrics.judge(metric, before,
     after)
   if judged then
-    for _, field in ipairs(judged_fields) do row[field] = judged[field] end
+    row = keys.merged(judged, row)
     row.low, row.high = judged.low_share, judged.high_share
     return row
   end

@@ -8,6 +8,7 @@
 -- it is on the value after itself. Times need a unit (ns, us, ms, s); counts and
 -- tokens_per_s have none.
 local errors = require "llmprof.process.errors"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.compare.metrics"
 local verdict = require "llmprof.compare.verdict"
@@ -139,23 +140,27 @@ end
 
 
 -- Rows { limit, before, after, unit, difference, share, low, high (the interval, as shares of
--- before), verdict, outcome ("kept",
--- "broken" or "can't tell"), why }; how many are broken, and of how many that cannot be told.
+-- before), verdict, outcome ("kept", "broken" or "can't tell"), why }.
 -- strict: a limit that is passed where nobody can tell is broken too. A figure that a side
 -- lacks is an error.
 function limits.check(list, before, after, strict)
-  local rows, broken, undecided = {}, 0, 0
-  for i, limit in ipairs(list) do
+  return lists.map(list, function(limit)
     local judged = judge(limit, before, after)
     local outcome, why = outcome_of(limit, judged, strict)
-    if outcome == "broken" then broken = broken + 1 end
-    if outcome == verdict.UNKNOWN then undecided = undecided + 1 end
-    rows[i] = { limit = limit.text, unit = judged.unit, before = judged.before,
-      after = judged.after, difference = judged.difference, share = judged.share,
-      low = judged.low_share, high = judged.high_share,
-      basis = judged.basis, verdict = judged.verdict, outcome = outcome, why = why }
+    local row = keys.merged(judged, { limit = limit.text, outcome = outcome })
+    row.low, row.high, row.why = judged.low_share, judged.high_share, why
+    return row
+  end)
+end
+
+
+-- How many limits of comparisons have each outcome, and how many there are.
+function limits.counts(list)
+  local counts, all = { kept = 0, broken = 0, [verdict.UNKNOWN] = 0 }, 0
+  for _, row in ipairs(lists.flat(list, "limits")) do
+    counts[row.outcome], all = counts[row.outcome] + 1, all + 1
   end
-  return rows, broken, undecided
+  return counts, all
 end
 
 
@@ -201,18 +206,14 @@ function limits.complaint(row)
 end
 
 
--- The limits that are not kept, a line each, those that are broken first.
-local function complaints(list)
-  local lines, unknown = {}, {}
-  for _, made in ipairs(list) do
-    for _, row in ipairs(made.limits or {}) do
-      if row.outcome ~= "kept" then
-        table.insert(row.outcome == "broken" and lines or unknown,
-          ("%s: %s"):format(made.after.name, limits.complaint(row)))
-      end
-    end
-  end
-  return lists.add(lines, unknown)
+-- The limits of comparisons with this outcome, a line each.
+local function complaints(list, outcome)
+  return lists.flat(list, function(made)
+    return lists.map(made.limits or {}, function(row)
+      return row.outcome == outcome and ("%s: %s"):format(made.after.name, limits.complaint(row))
+        or nil
+    end)
+  end)
 end
 
 
@@ -225,11 +226,11 @@ end
 
 -- Raise where limits of comparisons are broken, or, unless that is allowed, may be. Returns
 -- what is to be said of the latter, a list of lines.
-function limits.enforce(list, broken, undecided, allow_undecided)
-  local lines = complaints(list)
-  if broken > 0 then raise("gate", lines) end
-  if undecided > 0 and not allow_undecided then raise("undecided", lines) end
-  return lines
+function limits.enforce(list, allow_undecided)
+  local broken, unknown = complaints(list, "broken"), complaints(list, verdict.UNKNOWN)
+  if #broken > 0 then raise("gate", lists.joined(broken, unknown)) end
+  if #unknown > 0 and not allow_undecided then raise("undecided", unknown) end
+  return unknown
 end
 
 

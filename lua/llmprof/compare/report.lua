@@ -4,6 +4,7 @@ local charts = require "llmprof.report.html.charts"
 local columns = require "llmprof.report.columns"
 local document = require "llmprof.report.html.document"
 local json = require "llmprof.json"
+local limits = require "llmprof.compare.limits"
 local lists = require "llmprof.tables.lists"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -135,20 +136,15 @@ end
 
 -- What became of the limits of comparisons, in a sentence.
 function report.outcome(list)
-  local counts, all = { kept = 0, broken = 0, [verdict.UNKNOWN] = 0 }, 0
-  for _, made in ipairs(list) do
-    for _, row in ipairs(made.limits or {}) do
-      counts[row.outcome], all = counts[row.outcome] + 1, all + 1
-    end
-  end
-  local open, limits = counts[verdict.UNKNOWN], all == 1 and "limit" or "limits"
+  local counts, all = limits.counts(list)
+  local open, what = counts[verdict.UNKNOWN], all == 1 and "limit" or "limits"
   if counts.broken > 0 then
-    return ("Broken: %d of %d %s%s."):format(counts.broken, all, limits,
+    return ("Broken: %d of %d %s%s."):format(counts.broken, all, what,
       open > 0 and (", %d more may be"):format(open) or "")
   elseif open > 0 then
-    return ("Undecided: %d of %d %s may be broken."):format(open, all, limits)
+    return ("Undecided: %d of %d %s may be broken."):format(open, all, what)
   end
-  return ("Kept: %d of %d %s."):format(all, all, limits)
+  return ("Kept: %d of %d %s."):format(all, all, what)
 end
 
 

@@ -63,20 +63,13 @@ local function sides_of(words, root, assumed)
 end
 
 
--- Each against the first: comparisons, how many limits are broken, and of how many that cannot be
--- told.
+-- Comparisons of each with the first.
 local function compare(sides, given, wanted)
-  local made, broken, undecided = {}, 0, 0
-  for i = 2, #sides do
-    local pair = comparison.make(sides[1], sides[i])
-    if wanted then
-      local worse, unknown
-      pair.limits, worse, unknown = limits.check(wanted, sides[1], sides[i], given.strict)
-      broken, undecided = broken + worse, undecided + unknown
-    end
-    made[#made + 1] = pair
-  end
-  return made, broken, undecided
+  return lists.map(table.move(sides, 2, #sides, 1, {}), function(after)
+    local pair = comparison.make(sides[1], after)
+    pair.limits = wanted and limits.check(wanted, sides[1], after, given.strict) or nil
+    return pair
+  end)
 end
 
 
@@ -147,11 +140,12 @@ function command.run(given, words)
     errors.raise("usage", "--output: a page compares two runs")
   end
   for _, one in ipairs(sides) do warn_of_times(one) end
-  local list, broken, undecided = compare(sides, given, wanted)
+  local list = compare(sides, given, wanted)
   if given.format == "json" then
     print_json(list)
   else
-    if broken + undecided > 0 then out.write(report.outcome(list), "\n\n") end
+    local counts, all = limits.counts(list)
+    if counts.kept < all then out.write(report.outcome(list), "\n\n") end
     print_text(list, given)
   end
   if given.output then -- with both timelines, or none
@@ -160,8 +154,7 @@ function command.run(given, words)
       report.page(list[1], before and after and { before, after } or nil)))
   end
   print_prediction(given, words, sides)
-  local lines = limits.enforce(list, broken, undecided, given["allow-undecided"])
-  for _, line in ipairs(lines) do out.complain(line) end
+  for _, line in ipairs(limits.enforce(list, given["allow-undecided"])) do out.complain(line) end
   return 0
 end
 

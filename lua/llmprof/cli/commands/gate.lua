@@ -228,10 +228,11 @@ function command.run(given, words)
     job.cwd, job.why = nil, "a recorded capture is the same every time"
   end
   local pair = comparison.make(run_all(job))
-  local broken, undecided
-  pair.limits, broken, undecided = limits.check(wanted, pair.before, pair.after, given.strict)
-  write_results(pair, job, broken > 0 and "broken" or undecided > 0 and "undecided" or "kept")
-  for _, line in ipairs(limits.enforce({ pair }, broken, undecided, given["allow-undecided"])) do
+  pair.limits = limits.check(wanted, pair.before, pair.after, given.strict)
+  local counts, all = limits.counts { pair }
+  write_results(pair, job, counts.broken > 0 and "broken" or counts.kept < all and "undecided"
+    or "kept")
+  for _, line in ipairs(limits.enforce({ pair }, given["allow-undecided"])) do
     out.complain(text.clean(line))
   end
   return 0

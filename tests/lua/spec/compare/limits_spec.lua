@@ -7,8 +7,8 @@ local before, slower = sides.decode({ 100 }, { 101 }, { 102 }),
 local noisy = sides.decode({ 95 }, { 105 }, { 125 })
 
 local function outcomes(text, after, strict)
-  local rows, broken = limits.check(limits.parse(text), before, after, strict)
-  local said = {}
+  local rows = limits.check(limits.parse(text), before, after, strict)
+  local said, broken = {}, limits.counts({ { limits = rows } }).broken
   for i, row in ipairs(rows) do said[i] = ("%s: %s"):format(row.limit, row.outcome) end
   return table.concat(said, "; "), broken
 end

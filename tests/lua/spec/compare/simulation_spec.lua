@@ -142,7 +142,7 @@ local function gates(seed, limit, change)
       took = took + 1
       if limits.are_settled(wanted, before, after) then break end
     end
-    local _, wrong = limits.check(wanted, before, after)
+    local wrong = limits.counts({ { limits = limits.check(wanted, before, after) } }).broken
     broken = broken + wrong
   end
   return broken / trials, took / trials
