@@ -76,7 +76,7 @@ static int collectives_excess(lua_State *L) {
       L, llmprof_collectives_excess(rows, value, name, &err), &err);
 }
 
-/* collectives.before(rows, { rank, start, end, key }, kernels, { rank, start,
+/* collectives.before(rows, { rank, start, end, lane }, kernels, { rank, start,
  * name }): adds previous, before, signature and follows */
 static int collectives_before(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
@@ -90,10 +90,13 @@ static int collectives_before(lua_State *L) {
   };
   if (llmprof_frame_peek(kernels, of_kernels.name)->type != LLMPROF_STRING_ID)
     return luaL_error(L, "column 'name' holds no strings");
+  size_t lane = llmprof_lua_opt_column_field(L, 2, rows, "lane");
   llmprof_error err;
-  return llmprof_lua_changed(
-      L, llmprof_collectives_before(rows, &columns, kernels, &of_kernels, &err),
-      &err);
+  return llmprof_lua_changed(L,
+                             llmprof_collectives_before(rows, &columns, lane,
+                                                        kernels, &of_kernels,
+                                                        &err),
+                             &err);
 }
 
 /* collectives.clock(rows, { rank, start, end, key, ordinal }, first, second

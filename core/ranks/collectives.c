@@ -335,21 +335,28 @@ typedef struct before {
   int64_t *previous, *kernels, *signature, *follows; /* by row of them */
 } before;
 
+enum {
+  LANES = 2 /* beside each other on a rank */
+};
+
 /* A rank's collectives from `from` to `to` in the line, with the kernels that
- * began between the end of one and the start of the next. */
+ * began between the end of one and the start of the next of its lane. */
 static void look_back(before *b, const timeline *line, size_t from, size_t to,
-                      const llmprof_column *end, const timeline *kernels,
-                      const name_hashes *hashes) {
-  int64_t previous = LLMPROF_ABSENT, rank = line->keys[line->rows[from]];
-  size_t next = timeline_after(kernels, rank, LLMPROF_ABSENT);
+                      const llmprof_column *const *columns,
+                      const timeline *kernels, const name_hashes *hashes) {
+  int64_t previous[LANES] = {LLMPROF_ABSENT, LLMPROF_ABSENT};
+  int64_t rank = line->keys[line->rows[from]];
+  size_t first = timeline_after(kernels, rank, LLMPROF_ABSENT);
+  size_t next[LANES] = {first, first};
   for (size_t i = from; i < to; i++) {
     uint32_t row = line->rows[i];
+    int lane = columns[1] && llmprof_cell(columns[1], row) != 0;
     uint64_t signature = FNV_START;
-    b->previous[row] = previous;
+    b->previous[row] = previous[lane];
     b->kernels[row] = 0;
     b->follows[row] = LLMPROF_ABSENT;
-    for (; next < kernels->count; next++) {
-      uint32_t kernel = kernels->rows[next];
+    for (; next[lane] < kernels->count; next[lane]++) {
+      uint32_t kernel = kernels->rows[next[lane]];
       if (kernels->keys[kernel] != rank ||
           kernels->starts[kernel] > line->starts[row])
         break;
@@ -359,19 +366,20 @@ static void look_back(before *b, const timeline *line, size_t from, size_t to,
       b->kernels[row]++;
     }
     b->signature[row] = (int64_t)(signature >> 1);
-    int64_t ended = llmprof_cell(end, row);
-    if (ended > previous) previous = ended;
+    int64_t ended = llmprof_cell(columns[0], row);
+    if (ended > previous[lane]) previous[lane] = ended;
   }
 }
 
 static bool look_back_all(before *b, const timeline *line,
-                          const llmprof_column *end, const timeline *kernels,
-                          const name_hashes *hashes, llmprof_error *err) {
+                          const llmprof_column *const *columns,
+                          const timeline *kernels, const name_hashes *hashes,
+                          llmprof_error *err) {
   for (size_t from = 0, to; from < line->count; from = to) {
     for (to = from + 1; to < line->count && line->keys[line->rows[to]] ==
                                                 line->keys[line->rows[from]];)
       to++;
-    look_back(b, line, from, to, end, kernels, hashes);
+    look_back(b, line, from, to, columns, kernels, hashes);
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;
@@ -394,7 +402,7 @@ static bool hand_over(llmprof_frame *rows, const char *name, const char *unit,
 
 bool llmprof_collectives_before(llmprof_frame *rows,
                                 const llmprof_collective_columns *columns,
-                                llmprof_frame *kernels,
+                                size_t lane, llmprof_frame *kernels,
                                 const llmprof_before_columns *of_kernels,
                                 llmprof_error *err) {
   size_t count = llmprof_frame_rows(rows);
@@ -402,20 +410,21 @@ bool llmprof_collectives_before(llmprof_frame *rows,
               llmprof_absent_cells(count), llmprof_absent_cells(count)};
   timeline line = {0}, work = {0};
   name_hashes hashes = {0};
-  const llmprof_column *end;
-  bool ok = ((b.previous && b.kernels && b.signature && b.follows) ||
-             llmprof_fail_nomem(err)) &&
-            timeline_columns(rows, &columns->end, 1, &end, err) &&
-            hashes_make(&hashes, kernels, of_kernels->name, err) &&
-            timeline_make(&line, rows, columns->start, columns->rank, err) &&
-            (!count || /* of kernels nothing is asked, which are many */
-             timeline_make(&work, kernels, of_kernels->start, of_kernels->rank,
-                           err)) &&
-            look_back_all(&b, &line, end, &work, &hashes, err) &&
-            hand_over(rows, "previous", "ns", &b.previous, err) &&
-            hand_over(rows, "before", NULL, &b.kernels, err) &&
-            hand_over(rows, "signature", NULL, &b.signature, err) &&
-            hand_over(rows, "follows", NULL, &b.follows, err);
+  const llmprof_column *loaded[2]; /* end, lane */
+  bool ok =
+      ((b.previous && b.kernels && b.signature && b.follows) ||
+       llmprof_fail_nomem(err)) &&
+      timeline_columns(rows, (size_t[]){columns->end, lane}, 2, loaded, err) &&
+      hashes_make(&hashes, kernels, of_kernels->name, err) &&
+      timeline_make(&line, rows, columns->start, columns->rank, err) &&
+      (!count || /* of kernels nothing is asked, which are many */
+       timeline_make(&work, kernels, of_kernels->start, of_kernels->rank,
+                     err)) &&
+      look_back_all(&b, &line, loaded, &work, &hashes, err) &&
+      hand_over(rows, "previous", "ns", &b.previous, err) &&
+      hand_over(rows, "before", NULL, &b.kernels, err) &&
+      hand_over(rows, "signature", NULL, &b.signature, err) &&
+      hand_over(rows, "follows", NULL, &b.follows, err);
   llmprof_free(b.previous);
   llmprof_free(b.kernels);
   llmprof_free(b.signature);

@@ -58,7 +58,8 @@ bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
                                 const char *name, llmprof_error *err);
 
 /* What each rank did before a collective, from the end of the collective
- * before it on that rank. Adds to rows, which are among the operations:
+ * before it on that rank, of the same lane: 0 or another in the column `lane`,
+ * SIZE_MAX: all on one. Adds to rows, which are among the operations:
  *
  *   previous   when the collective before it ended; absent for the first
  *   before     how many other kernels began since
@@ -72,7 +73,7 @@ typedef struct llmprof_before_columns {
 } llmprof_before_columns;
 bool llmprof_collectives_before(llmprof_frame *rows,
                                 const llmprof_collective_columns *columns,
-                                llmprof_frame *kernels,
+                                size_t lane, llmprof_frame *kernels,
                                 const llmprof_before_columns *of_kernels,
                                 llmprof_error *err);
 

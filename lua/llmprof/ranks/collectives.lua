@@ -2,7 +2,6 @@
 -- before it. They are matched with those of other ranks by llmprof.ranks.merged. And what they
 -- took: by rank, by kernel, by phase and layer, and which rank the others waited for there.
 local native = require "llmprof.collectives"
-local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local json = require "llmprof.json"
@@ -57,55 +56,29 @@ function collectives.mark_p2p(frame, column, as)
 end
 
 
--- The stream on which each rank has most of its collectives; and whether one has some on
--- another.
+-- The stream on which each rank has most of its collectives.
 local function main_streams(made)
-  local main, most, several = {}, {}, false
-  for _, group in ipairs(made:group { by = { "rank", "stream" } }) do
-    several = several or most[group.rank] ~= nil
-    if group.count > (most[group.rank] or 0) then
-      main[group.rank], most[group.rank] = group.stream, group.count
-    end
+  local main = {}
+  for _, own in ipairs((lists.grouped(made:group { by = { "rank", "stream" } }, "rank"))) do
+    main[own[1].rank] = lists.largest(own, "count").stream
   end
-  return main, several
-end
-
-
--- Add what each row's rank did before it, since the last collective on the main streams,
--- or since the last one elsewhere: what runs beside the layers must not divide them.
--- Returns the frame, which is another one where there are both.
-local function add_before(made, computing, columns)
-  local main, several = main_streams(made)
-  rows.extend(made, { "rank", "stream" }, { { name = "lane", type = "integer",
-    get = function(key) return key.stream == main[key.rank] and 0 or 1 end } })
-  local at = { rank = "rank", start = "start", ["end"] = "end", key = "short_name" }
-  local of_kernels = { rank = "rank", start = "start", name = "short_name" }
-  if not several then
-    native.before(made, at, computing, of_kernels)
-    return made
-  end
-  return pack.join(lists.map({ 0, 1 }, function(lane)
-    local own = pack.join { made:where({ lane = lane }):select(columns) }
-    native.before(own, at, computing, of_kernels)
-    return own
-  end))
-end
-
-
--- Columns that rows are copied with.
-local function copied(made)
-  return lists.joined(rows.among(made, collectives.kept), rows.among(made, { "range" }), { "lane" })
+  return main
 end
 
 
 -- The rows of a trace's collectives: kernels, with rank, work and step, that are some.
 -- Adds lane (0 on the stream where its rank has most, else 1), previous, before,
--- signature, follows, and how much of the row and of the time before it computing kernels of
+-- signature, follows, which look back to the last one of its lane: what runs beside the layers
+-- must not divide them; and how much of the row and of the time before it computing kernels of
 -- the rank covered: hidden, work_before.
 function collectives.of_kernels(kernels, list)
   local computing = kernels:where { work = COMPUTE, { "rank", "~=", false } }
   local made = kernels:where { work = COMMUNICATION, { "rank", "~=", false } }
-  made = add_before(made, computing, copied(made))
+  local main = main_streams(made)
+  rows.extend(made, { "rank", "stream" }, { { name = "lane", type = "integer",
+    get = function(key) return key.stream == main[key.rank] and 0 or 1 end } })
+  native.before(made, { rank = "rank", start = "start", ["end"] = "end", lane = "lane" }, computing,
+    { rank = "rank", start = "start", name = "short_name" })
   local sets = {}
   for _, member in ipairs(#made > 0 and list or {}) do
     sets[member.rank + 1] = computing:where { rank = member.rank }:union()
@@ -355,34 +328,18 @@ local function done_before(all, phase, world, number)
 end
 
 
--- How the steps of each phase divide into layers on each rank, asked of its middle step:
--- list of { phase, world, division (of communication.layers_of) }. all: rows of whole ranks.
+-- How the steps of each phase divide into layers (see layers_of), by phase: asked of the middle
+-- step of each rank, what divides best, of the lowest such rank. all: rows of whole ranks.
 function collectives.divisions(all)
-  local list = {}
+  local best = {}
   local placed = all:where { { "place", "==", 0 }, { "phase", "~=", false } }
-  for _, group in ipairs(placed:group { by = { "phase", "world" } }) do
+  for _, group in ipairs(lists.sort(placed:group { by = { "phase", "world" } }, "world")) do
     local own = placed:where { phase = group.phase, world = group.world }
     local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
-    local division = collectives.layers_of(done_before(all, group.phase, group.world, number))
-    if division then
-      list[#list + 1] = { phase = group.phase, world = group.world, division = division }
-    end
+    local known = best[group.phase]
+    local made = collectives.layers_of(done_before(all, group.phase, group.world, number))
+    if made and (not known or made.count > known.count) then best[group.phase] = made end
   end
-  return list
-end
-
-
--- By phase the one that divides best, of the lowest such rank.
-function collectives.best_divisions(list)
-  local best = {}
-  for _, own in ipairs(list) do
-    local known = best[own.phase]
-    if not known or own.division.count > known.division.count
-      or own.division.count == known.division.count and own.world < known.world then
-      best[own.phase] = own
-    end
-  end
-  for phase, own in pairs(best) do best[phase] = own.division end
   return best
 end
 

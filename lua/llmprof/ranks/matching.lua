@@ -150,7 +150,7 @@ function matching.add(made)
   local all = joined_collectives(made)
   local told, divisions
   if all then
-    divisions = collectives.best_divisions(collectives.divisions(all))
+    divisions = collectives.divisions(all)
     told = number_kinds(all)
     group_ranks(made, all, told)
   end

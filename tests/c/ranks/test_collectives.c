@@ -158,8 +158,8 @@ TEST(before) {
   llmprof_error err;
   llmprof_strings *pool = pool_of_names();
   llmprof_frame *rows = rows_frame(), *kernels = kernels_frame(pool);
-  assert_true(
-      llmprof_collectives_before(rows, &columns, kernels, &of_kernels, &err));
+  assert_true(llmprof_collectives_before(rows, &columns, SIZE_MAX, kernels,
+                                         &of_kernels, &err));
   TEST_CELLS(rows, "previous", 51, ABSENT, ABSENT, 70, ABSENT, 50, ABSENT, 52);
   TEST_CELLS(rows, "before", 2, 2, 0, 1, 0, 1, 0, 0);
   size_t number = llmprof_frame_find(rows, "signature");
@@ -186,7 +186,8 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   ok = ok && llmprof_collectives_number(rows, &columns, "ordinal", err) &&
        llmprof_collectives_match(rows, &columns, err) &&
        llmprof_collectives_excess(rows, START, "excess", err) &&
-       llmprof_collectives_before(rows, &columns, kernels, &of_kernels, err);
+       llmprof_collectives_before(rows, &columns, SIZE_MAX, kernels,
+                                  &of_kernels, err);
   llmprof_frame_free(rows);
   llmprof_frame_free(kernels);
   llmprof_strings_free(pool);
