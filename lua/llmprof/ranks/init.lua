@@ -83,17 +83,21 @@ end
 
 -- Files that lack what the others have.
 local function note_lacking(made, left_out)
-  for _, one in ipairs(merged.same_numbers(made.parts)) do
-    left_out[#left_out + 1] = ("%s: says rank %d as %s does: ranks are numbered by their files")
-      :format(one.file:match "[^/]*$", one.number, one.other:match "[^/]*$")
-  end
+  local first = {} -- by the number that a file says of itself
   for _, part in ipairs(made.parts) do
-    local name = part.about.file:match "([^/]*)$"
-    local unserved = part.about.unserved
+    local name, own, unserved = part.about.file:match "([^/]*)$", part.about.ranks,
+      part.about.unserved
+    local number = #own == 1 and members.told(own[1].process)
+    if number and first[number] then
+      left_out[#left_out + 1] = ("%s: says rank %d as %s does: ranks are numbered by their files")
+        :format(name, number, first[number])
+    elseif number then
+      first[number] = name
+    end
     if unserved then
       left_out[#left_out + 1] = ("%s: GPU activity was not recorded for %d of %d processes that "
         .. "launch work: they are no ranks"):format(name, unserved.count, unserved.of)
-    elseif #made.parts > 1 and #part.about.ranks == 0 then
+    elseif #made.parts > 1 and #own == 0 then
       left_out[#left_out + 1] = name .. ": no kernels of a known process: no rank"
     elseif #made.parts > 1 and #part.collectives == 0 then
       left_out[#left_out + 1] = name .. ": no collectives: it is matched with nothing"

@@ -136,7 +136,7 @@ local function match(all, divisions, windows)
   native.excess(all, "gap", "more_gap")
   native.excess(all, "before", "more_kernels")
   collectives.add_layers(all, divisions)
-  return uncounted.mark(all, "end", windows)
+  return uncounted.mark(all, { { "end" } }, windows)
 end
 
 

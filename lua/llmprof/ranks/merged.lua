@@ -13,6 +13,7 @@ local lists = require "llmprof.tables.lists"
 local merged = {}
 
 local PIPELINE_TIMES = { "start", "end" }
+local MIDDLE = { { "begin" }, { "last" }, "+", 2, "/" } -- of a step
 local STEP_TIMES = { "start", "end", "launched", "before", "first", "last", "begin" }
 
 
@@ -40,23 +41,6 @@ function merged.in_order(parts)
   for _, part in ipairs(parts) do number[part] = number_in(part) end
   return lists.sort(list, function(part) return number[part] or math.huge end,
     function(part) return part.about.file end)
-end
-
-
--- Files that say the same number of themselves, as several runs do: list of { file, number, other
--- (the first that says it) }.
-function merged.same_numbers(parts)
-  local list, first = {}, {}
-  for _, part in ipairs(parts) do
-    local ranks = part.about.ranks
-    local number = #ranks == 1 and members.told(ranks[1].process)
-    if number and first[number] then
-      list[#list + 1] = { file = part.about.file, number = number, other = first[number] }
-    elseif number then
-      first[number] = part.about.file
-    end
-  end
-  return list
 end
 
 
@@ -178,7 +162,7 @@ function merged.of(given, left_out)
   renumber_all(parts, ranks)
   local made = add_pipeline(collect(parts, ranks, left_out))
   made.steps = matching.joined(parts, "steps", made.clocks, STEP_TIMES)
-  made.steps = made.steps and uncounted.mark_steps(made.steps, made.windows)
+  made.steps = made.steps and uncounted.mark(made.steps, MIDDLE, made.windows)
   made.kernels = matching.joined(parts, "kernels", made.clocks, {})
   return made
 end

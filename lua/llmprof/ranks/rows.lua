@@ -9,13 +9,8 @@ local rows = {}
 function rows.has(frame, name) return lists.find(frame:columns(), "name", name) ~= nil end
 
 
--- The names of a frame's columns; those among some that it has, in the order of these.
+-- The names of a frame's columns.
 function rows.names(frame) return lists.map(frame:columns(), "name") end
-
-function rows.among(frame, names)
-  return lists.filtered(names, function(name) return rows.has(frame, name) end)
-end
-
 
 -- Add columns by the values of other ones. by: names of columns; columns: list of
 -- { name, type, unit, get }, get a function of a row with the columns of `by`, which is the

@@ -4,6 +4,7 @@ local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
 local sorted_keys = require("llmprof.tables.keys").sorted
+local tuple = require("llmprof.tables.keys").tuple
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
 
@@ -59,40 +60,18 @@ local function keep_supported(made)
 end
 
 
-local function key_of(group, by)
-  return table.concat(lists.map(by, function(name) return tostring(group[name]) end), "/")
-end
-
-
--- Do ranks make these steps together? Of a pair that prefills and decodes apart the one has
--- a few that the other has many of.
-local function is_common(own)
-  local seen = statistics.describe(lists.map(own, "count"))
-  return seen ~= nil and 2 * seen.min > seen.max
-end
-
-
--- Over ranks: how many steps, the slowest, and how much more it takes than the fastest.
-local function over_ranks(made, own)
-  if not is_common(own) then return end
-  made.count = select(2, lists.largest(own, "count"))
-  local slowest = lists.largest(own, "mean_ns")
-  local _, fastest = lists.largest(own, function(entry) return entry.mean_ns and -entry.mean_ns end)
+-- Over ranks: how many steps, the slowest, and how much more it takes than the fastest; nothing
+-- where they do not make these steps together: of a pair that prefills and decodes apart the one
+-- has a few that the other has many of.
+local function add_over_ranks(made)
+  local counts = statistics.describe(lists.map(made.ranks, "count"))
+  if not counts or 2 * counts.min <= counts.max then return end
+  made.count = counts.max
+  local slowest = lists.largest(made.ranks, "mean_ns")
   if not slowest then return end
   made.slowest_rank, made.slowest_ns = slowest.rank, slowest.mean_ns
-  if #own > 1 then made.spread_ns = slowest.mean_ns + fastest end
-end
-
-
-local function by_kind(by)
-  return function(a, b)
-    local left, right = step_groups.place(a.phase), step_groups.place(b.phase)
-    if left ~= right then return left < right end
-    for _, name in ipairs(by) do
-      local x, y = a[name] or -1, b[name] or -1
-      if x ~= y and type(x) == type(y) then return x < y end
-    end
-    return false
+  if #made.ranks > 1 then
+    made.spread_ns = slowest.mean_ns - statistics.describe(lists.map(made.ranks, "mean_ns")).min
   end
 end
 
@@ -104,25 +83,28 @@ end
 function step_groups.list(steps, by)
   local list, found = json.list {}, {}
   local asked = { by = by, sum = sorted_keys(means), percentiles = { 90 } }
+  local function key_of(group)
+    return tuple(table.unpack(lists.map(by, function(name) return group[name] or false end)))
+  end
   for i, group in ipairs(steps:group(asked)) do
     local made = record(group)
     for _, name in ipairs(by) do made[name] = group[name] end
     made.ranks = json.list {}
-    list[i], found[key_of(group, by)] = made, made
+    list[i], found[key_of(group)] = made, made
   end
   asked.by = table.move(by, 1, #by, 2, { "world" })
   for _, group in ipairs(lists.sort(steps:group(asked), "world")) do
-    local made, entry = found[key_of(group, by)], record(group)
+    local entry = record(group)
     entry.rank = group.world
     keep_supported(entry)
-    table.insert(made.ranks, entry)
+    table.insert(found[key_of(group)].ranks, entry)
   end
   for _, made in ipairs(list) do
-    over_ranks(made, made.ranks)
+    add_over_ranks(made)
     keep_supported(made)
   end
-  table.sort(list, by_kind(by))
-  return list
+  return lists.sort(list, function(made) return step_groups.place(made.phase) end,
+    table.unpack(by))
 end
 
 

@@ -107,44 +107,29 @@ function uncounted.windows(parts, clocks, told)
 end
 
 
--- Windows as a frame, and the numbers of their phases.
-local function frame_of(windows)
-  local keys, count = {}, 0
-  for _, window in ipairs(windows) do
-    if not keys[window.phase] then keys[window.phase], count = count, count + 1 end
-    window.key = keys[window.phase]
-  end
-  return frame.new(#windows, lists.map({ "from", "to", "key" }, function(name)
-    return { name = name, type = "integer", values = lists.map(windows, name) }
-  end)), keys
-end
-
-
--- Rows with a phase and `uncounted`, which is absent in those that count. time: their column of
--- it; windows: of uncounted.windows, or nil; names: the columns that are kept, nil for all.
--- Returns a new frame.
-function uncounted.mark(of, time, windows, names)
-  names = names or rows.names(of)
-  names[#names + 1] = "uncounted"
-  if windows then
-    local made, keys = frame_of(windows)
-    rows.extend(of, { "phase" }, { { name = "phase_key", type = "integer",
-      get = function(row) return keys[row.phase or false] end } })
-    spans.assign(of, { time = time, key = "phase_key" }, made,
-      { start = "from", ["end"] = "to", key = "key" }, "uncounted")
-  else
+-- Rows with a phase and `uncounted`, which is absent in those that count. moment: the steps of a
+-- formula (see llmprof.frame's compute) that gives the time that tells; windows: of
+-- uncounted.windows, or nil. Returns a new frame.
+function uncounted.mark(of, moment, windows)
+  local names = lists.joined(rows.names(of), { "uncounted" })
+  if not windows then
     rows.extend(of, {}, { { name = "uncounted", type = "integer" } })
+    return errors.check(of:select(names))
   end
+  local groups, numbers = lists.grouped(windows, "phase"), {}
+  for number, own in ipairs(groups) do
+    numbers[own[1].phase] = number
+    for _, window in ipairs(own) do window.key = number end
+  end
+  local made = frame.new(#windows, lists.map({ "from", "to", "key" }, function(name)
+    return { name = name, type = "integer", values = lists.map(windows, name) }
+  end))
+  rows.extend(of, { "phase" }, { { name = "phase_key", type = "integer",
+    get = function(row) return numbers[row.phase or false] end } })
+  of:compute { name = "moment", type = "integer", steps = moment }
+  spans.assign(of, { time = "moment", key = "phase_key" }, made,
+    { start = "from", ["end"] = "to", key = "key" }, "uncounted")
   return errors.check(of:select(names))
-end
-
-
--- The same of steps, by the middle of each.
-function uncounted.mark_steps(steps, windows)
-  local names = rows.names(steps)
-  steps:compute { name = "middle", type = "integer",
-    steps = { { "begin" }, { "last" }, "+", 2, "/" } }
-  return uncounted.mark(steps, "middle", windows, names)
 end
 
 

@@ -1,7 +1,8 @@
 -- Which ranks a trace has, and in which order.
 local frame = require "llmprof.frame"
 local members = require "llmprof.ranks.members"
-local merged = require "llmprof.ranks.merged"
+local lists = require "llmprof.tables.lists"
+local support = require "tests.lua.support.ranks"
 
 -- A trace of a kernel for each { pid, device, name of the process }.
 local function trace_of(list)
@@ -65,10 +66,11 @@ describe("ranks of traces of torch.profiler, which say of how many they are one"
   end)
 
   it("are told where two say the same number", function()
-    local function part(file, process)
-      return { about = { file = file, ranks = { { rank = 0, process = process } } } }
+    local parts = support.parts(support.four())
+    for i, number in ipairs { 0, 1, 0, 2 } do
+      parts[i].about.ranks[1].process = ("python rank %d of 4"):format(number)
     end
-    assert.same({ { file = "b", number = 0, other = "a" } }, merged.same_numbers {
-      part("a", "python rank 0 of 2"), part("b", "python rank 0 of 2"), part("c", "python") })
+    assert.is_true(lists.has(support.examine(parts).left_out, "rank2.sqlite: says rank 0 as "
+      .. "rank0.sqlite does: ranks are numbered by their files"))
   end)
 end)
