@@ -82,42 +82,12 @@ local function inferred(trace, list, given)
 end
 
 
--- How the steps of a trace are known: { source, engine, frame, enclosed, time (the
--- column of an operation that says in which it is) }; nil when they are not.
-local function find_steps(trace, list, given)
-  local found = members.find_labels(trace, given.marks)
-  if found then
-    return { source = found.source, engine = found.engine and found.engine.name,
-      time = "api_start", frame = steps.close(steps.of_labels(trace, list, found.steps,
-        members.label_threads), found.enclosed) }
-  end
-  local intervals, left_out = inferred(trace, list, given)
-  if #intervals == 0 then return nil end
-  return { source = "inferred", time = "start", startup_steps = left_out > 0 and left_out or nil,
-    frame = steps.close(of_intervals(intervals), true) }
-end
-
-
 -- ---- operations ----
 
 local function label(list, frame, known)
   members.label_ops(list, frame)
   if known then return steps.assign(frame, known.frame, known.time) end
   return frame
-end
-
-
-local function measured_steps(trace, list, known, given)
-  local ops = label(list, errors.check(trace:frame "gpu"), known)
-  steps.label_work(ops, given.mark_collectives)
-  local api = steps.api(trace, list, members.label_threads, given.class_of)
-  steps.measure(known.frame, { members = list, ops = ops, api = api })
-  if known.source == "labels" then
-    known.idle_threads = steps.idle_threads(known.frame, { trace = trace, members = list, api = api,
-      label_threads = members.label_threads })
-  end
-  ops:close()
-  api:close()
 end
 
 
@@ -217,21 +187,37 @@ local function described(list, devices, mpi)
 end
 
 
--- The ranks of a trace, and how its steps are known: { source, engine, frame (not
--- measured), time }; nil where they are not.
+-- The ranks of a trace, and how its steps are known: { source, engine, frame (not measured), time
+-- (the column of an operation that says in which it is) }; nil where they are not.
 function part.find_steps(trace, given)
   local list = members.find(trace)
-  return list, find_steps(trace, list, given)
+  local found = members.find_labels(trace, given.marks)
+  if found then
+    return list, { source = found.source, engine = found.engine and found.engine.name,
+      time = "api_start",
+      frame = steps.close(steps.of_labels(trace, list, found.steps), found.enclosed) }
+  end
+  local intervals, left_out = inferred(trace, list, given)
+  if #intervals == 0 then return list, nil end
+  return list, { source = "inferred", time = "start", startup_steps = left_out > 0 and left_out
+    or nil, frame = steps.close(of_intervals(intervals), true) }
 end
 
 
 -- The same with all measures of the steps.
 function part.steps(trace, given)
   local list, known = part.find_steps(trace, given)
-  if known then
-    measured_steps(trace, list, known, given)
-    name_steps(known.frame)
+  if not known then return list, nil end
+  local ops = label(list, errors.check(trace:frame "gpu"), known)
+  steps.label_work(ops, given.mark_collectives)
+  local api = steps.api(trace, list, given.class_of)
+  steps.measure(known.frame, list, ops, api)
+  if known.source == "labels" then
+    known.idle_threads = steps.idle_threads(known.frame, trace, list, api)
   end
+  ops:close()
+  api:close()
+  name_steps(known.frame)
   return list, known
 end
 

@@ -6,6 +6,7 @@
 -- has the definitions.
 local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
+local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local keys = require "llmprof.tables.keys"
@@ -25,11 +26,11 @@ local label_fields = { "phase", "context", "context_tokens", "generation", "gene
 
 -- Ranges with these tags of processes that ran kernels, as a frame of their own, with rank, phase
 -- and what the label says. labels: tag -> { phase, context, ... }.
-function steps.of_labels(trace, list, labels, label_threads)
+function steps.of_labels(trace, list, labels)
   local view = errors.check(trace:frame "ranges"):where { tag = keys.sorted(labels) }
   local made = pack.join { view:select { "tag", "start", "end", "pid",
     "tid" } }
-  label_threads(list, made, trace)
+  members.label_threads(list, made, trace)
   rows.extend(made, { "tag" }, lists.map(label_fields, function(field)
     return { name = field, type = field == "phase" and "string" or "integer",
       get = function(key) return labels[key.tag][field] end }
@@ -85,8 +86,8 @@ end
 
 
 -- API calls with rank and class. class_of: a function of a call's name.
-function steps.api(trace, list, label_threads, class_of)
-  local api = label_threads(list, errors.check(trace:frame "api"), trace)
+function steps.api(trace, list, class_of)
+  local api = members.label_threads(list, errors.check(trace:frame "api"), trace)
   return rows.extend(api, { "name" }, { { name = "class", type = "string",
     get = function(key) return class_of(key.name or "") end } })
 end
@@ -107,12 +108,6 @@ local function cover_idle(made, api, list)
 end
 
 
--- Rows of one thread, which steps call by these names.
-local function of_thread(frame, process, thread, key)
-  return errors.check(frame:where { [process] = key.pid, [thread] = key.tid })
-end
-
-
 -- A copy that begins this long after its call had to wait for what runs before it; ns.
 local QUEUED_NS = 50000
 
@@ -129,13 +124,13 @@ end
 -- Add `cpu`: how much of a step's range its thread did not wait in a call for the GPU, also
 -- in one that copies until the GPU has done it; and `cpu_after`: the same from the end of the
 -- range to the next one. Steps that are no ranges have neither.
-local function measure_cpu(made, given)
+local function measure_cpu(made, ops, api)
   if not rows.has(made, "tid") then return end
-  local waits, calls = {}, errors.check(given.api:where { class = "sync" })
-  local copies = blocking_copies(given.ops)
+  local waits, calls = {}, errors.check(api:where { class = "sync" })
+  local copies = blocking_copies(ops)
   rows.extend(made, { "pid", "tid" }, { { name = "thread", type = "integer", get = function(key)
-    waits[#waits + 1] = of_thread(calls, "pid", "tid", key):union():join(
-      of_thread(copies, "launch_pid", "launch_tid", key):union("api_start", "end"))
+    waits[#waits + 1] = calls:where({ pid = key.pid, tid = key.tid }):union():join(
+      copies:where({ launch_pid = key.pid, launch_tid = key.tid }):union("api_start", "end"))
     return #waits - 1
   end } })
   local within, after = { start = "start", ["end"] = "end", key = "thread" },
@@ -148,14 +143,13 @@ local function measure_cpu(made, given)
 end
 
 
--- Steps with their measures. given: members, ops (with rank, work, graphed and step), api
--- (of steps.api).
-function steps.measure(made, given)
-  spans.measure(made, { rank = "rank", start = "start" }, given.ops,
+-- Steps with their measures. ops: with rank, work, graphed and step; api: of steps.api.
+function steps.measure(made, list, ops, api)
+  spans.measure(made, { rank = "rank", start = "start" }, ops,
     { step = "step", start = "start", ["end"] = "end", work = "work", launched = "api_start",
       graphed = "graphed", rank = "rank" })
-  cover_idle(made, given.api, given.members)
-  measure_cpu(made, given)
+  cover_idle(made, api, list)
+  measure_cpu(made, ops, api)
   return made
 end
 
@@ -254,14 +248,12 @@ end
 -- The threads of each rank while its GPU waited for measured of a phase: list of { rank,
 -- phase, idle_ns (all of it), pid, tid, thread (its name), calls_ns (in CUDA calls that do
 -- not wait for the GPU), waiting_ns (in those that do), call and call_ns (the one with the
--- most), ranges_ns, range, range_ns }. measured: measured; given: trace, members,
--- label_threads, and api (with rank and class).
-function steps.idle_threads(measured, given)
-  local ranges = given.label_threads(given.members, errors.check(given.trace:frame "ranges"),
-    given.trace)
-  local names, list = thread_names(given.trace), {}
-  for _, member in ipairs(given.members) do
-    local calls, own_ranges = by_thread(given.api, member.rank), by_thread(ranges, member.rank)
+-- most), ranges_ns, range, range_ns }. api: with rank and class.
+function steps.idle_threads(measured, trace, ranks, api)
+  local ranges = members.label_threads(ranks, errors.check(trace:frame "ranges"), trace)
+  local names, list = thread_names(trace), {}
+  for _, member in ipairs(ranks) do
+    local calls, own_ranges = by_thread(api, member.rank), by_thread(ranges, member.rank)
     local own = measured:where { rank = member.rank, { "idle", ">", 0 } }
     for _, group in ipairs(own:group { by = { "phase" } }) do
       local idle = own:where({ phase = group.phase }):union("before", "first")

@@ -196,6 +196,7 @@ help.fields = {
   { "step", "pass of the model on its rank, from 0 through the whole trace; "
       .. "reports count the steps of a stage: turn + 1",
     'kernels:where { step = 3 }:group("category"):sum("dur")' },
+  { "said", "what the range around its launch says", 'collectives:distinct("said")' },
   { "step_start", "when the range of its step began", 'collectives:distinct("step_start")' },
   { "stream", "CUDA stream", 'kernels:group("device", "stream"):sum("dur")' },
   { "style", "how the range was made", 'ranges:group("style"):count()' },
