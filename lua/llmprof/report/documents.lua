@@ -11,7 +11,6 @@ local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local overhead = require "llmprof.analysis.latency.overhead"
 local parts = require "llmprof.report.parts"
-local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
@@ -167,25 +166,18 @@ local shorts = {
   end,
 }
 
--- Of ranks' files alone there is no model and no stage.
-local of_ranks = { ranks = ranks.short }
-
-
 -- stakeholder_summary.md: a page to hand on.
 function documents.stakeholder(results, entries)
-  local verdict, makers = findings.verdict(results), shorts
-  if words.ranks_alone(results) then makers = of_ranks end
-  local plain = makers == shorts and findings.in_plain_words(results)
+  local verdict = findings.verdict(results)
+  local plain, cost = findings.in_plain_words(results), words.running_cost(results, true)
   if plain then table.insert(verdict, 1, { head = plain, text = "" }) end
-  local cost = words.running_cost(results, true)
   if cost then verdict[#verdict + 1] = { head = "Cost:", text = cost } end
   local function make(given, entry)
-    return makers[entry.name] and blocks.join(makers[entry.name](given))
+    return shorts[entry.name] and blocks.join(shorts[entry.name](given))
   end
   return markdown.render(blocks.join(title("%s: where the time goes", results),
-    blocks.verdict { lines = verdict, tight = makers == shorts },
-    under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make)),
-    makers == of_ranks and blocks.say(words.source(results))))
+    blocks.verdict { lines = verdict, tight = true },
+    under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make))))
 end
 
 

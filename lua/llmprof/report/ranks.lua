@@ -107,11 +107,4 @@ function ranks.blocks(results, view)
 end
 
 
--- The same in short.
-function ranks.short(results)
-  return blocks.join(sections.blocks(results, "ranks"),
-    sections.blocks(results, "rank_stages", { most = MOST }))
-end
-
-
 return ranks
