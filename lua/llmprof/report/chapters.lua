@@ -157,8 +157,6 @@ end
 function chapters.names() return lists.map(list, "name") end
 
 
-function chapters.title(name) return by_name[name].title end
-
 function chapters.heading(name) return blocks.heading { level = 2, title = by_name[name].title } end
 
 

@@ -190,25 +190,20 @@ end
 
 
 local function time_tile(name, figure)
-  local first, note = figure.first, "of one value"
+  local first, note = figure.first, nil
   if figure.plain and figure.profiled then
     note = words.ms(figure.profiled.mean_ns) .. " under the profiler"
-  elseif first.p90_ns then
-    note = ("p50 %s, p90 %s"):format(words.ms(first.p50_ns), words.ms(first.p90_ns))
   elseif first.p50_ns then
     note = ("p50 %s, at most %s"):format(words.ms(first.p50_ns), words.ms(first.max_ns))
   end
-  return tile(name, figure, words.ms(first.mean_ns), note)
+  return tile(name, figure, words.ms(first.mean_ns), note or "")
 end
 
 
 local function rate_tile(figure)
-  local rate, profiled = figure.first, figure.plain and figure.profiled
-  local note = rate.batch and "batch " .. words.batch(rate.batch) or "batch not known"
-  if profiled then
-    note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
-  end
-  return tile("throughput of decode", figure, text.number(rate.mean, 1, ",") .. " tokens/s", note)
+  local rate = figure.first
+  return tile("throughput of decode", figure, text.number(rate.mean, 1, ",") .. " tokens/s",
+    rate.batch and "batch " .. words.batch(rate.batch) or "")
 end
 
 

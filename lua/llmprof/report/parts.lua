@@ -91,12 +91,12 @@ function parts.efficiency(results)
 end
 
 
--- What kernels could give back; all without a limit.
-function parts.headroom(results, limit)
+-- What kernels could give back.
+local function headroom(results, view)
   if words.measured_alone(results) then return say(words.no_rows(results)) end
-  local list = rows.headroom(results, limit)
-  if #list == 0 then return say "No kernel was found." end
-  return { sections.table("headroom", list), note(words.headroom_waits(results)) }
+  local made = sections.blocks(results, "headroom",
+    { bare = true, most = not view.page and HEADROOM or nil })
+  return made and join(made, note(words.headroom_waits(results))) or say "No kernel was found."
 end
 
 
@@ -109,7 +109,7 @@ function parts.roofline(results, view)
     counted and sections.either("roofline", rows.roofline(results)),
     note(words.without_dot(results)), note(words.roofs(results)),
     #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),
-    sections.title_block "headroom", parts.headroom(results, not view.page and HEADROOM or nil))
+    sections.title_block "headroom", headroom(results, view))
 end
 
 

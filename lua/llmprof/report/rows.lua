@@ -11,13 +11,10 @@ local words = require "llmprof.report.words"
 local rows = {}
 
 
--- Rows of a list, `most` of them (nil: all), each with more fields than its own: make(one, number)
--- gives them.
-function rows.with(list, make, most)
+-- Rows of a list, each with more fields than its own: make(one, number) gives them.
+function rows.with(list, make)
   local made = {}
-  for i = 1, math.min(most or #list, #list) do
-    made[i] = setmetatable(make(list[i], i), { __index = list[i] })
-  end
+  for i, one in ipairs(list) do made[i] = setmetatable(make(one, i), { __index = one }) end
   return made
 end
 
@@ -292,12 +289,12 @@ function rows.sampled(results)
 end
 
 
--- What kernels could give back, the largest first; all without a limit.
-function rows.headroom(results, limit)
+-- What kernels could give back, the largest first.
+function rows.headroom(results)
   return rows.with(results.headroom or {}, function(row)
     local kernel = results.kernels[row.kernel]
     return { label = rows.label(kernel), where = where(kernel) }
-  end, limit)
+  end)
 end
 
 
@@ -347,17 +344,16 @@ end
 function rows.overhead(results)
   local place = {}
   for i, stage in ipairs(results.stages) do place[stage.name] = i end
-  local list = rows.with(results.overhead and results.overhead.stages or {}, function(stage, i)
+  local list = rows.with(results.overhead and results.overhead.stages or {}, function(stage)
     local verdict = "cannot tell: one plain run"
     if stage.certain then
       verdict = stage.inflation > 0 and "slower" or "faster"
     elseif stage.certain == false then
       verdict = "cannot tell: the plain runs differ by as much"
     end
-    return { verdict = verdict, place = place[stage.name] or #results.stages + i }
+    return { verdict = verdict }
   end)
-  table.sort(list, lists.by "place")
-  return list
+  return lists.stable(list, function(row) return place[row.name] or #results.stages + 1 end)
 end
 
 

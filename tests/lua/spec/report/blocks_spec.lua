@@ -107,7 +107,7 @@ describe("the sections", function()
   it("have a title each, and no two the same", function()
     local seen = {}
     for _, name in ipairs(chapters.names()) do
-      local title = chapters.title(name)
+      local title = chapters.heading(name).title
       assert.is_nil(seen[title], title)
       seen[title] = true
     end
