@@ -29,10 +29,6 @@ table_options.strict = { "strict", help = "a limit that may be broken is broken"
 table_options.allow_undecided = { "allow-undecided",
   help = "a limit that may be broken is kept" }
 
--- Of a command whose CSV is that of another program, byte for byte.
-table_options.exact_safe = { "safe",
-  help = "with -f csv: guard texts that look like formulas, show unseen characters" }
-
 table_options.rows = { "rows", short = "n", arg = "N", type = "integer", min = 1,
   help = "print the first N rows only" }
 
@@ -64,9 +60,6 @@ end
 function table_options.save(given, path, columns, frame, options)
   return tables.save(path, given.format, columns, frame, complete(given, options))
 end
-
-
-function table_options.first(rows, given) return lists.first(rows, given.rows) end
 
 
 -- What a look at something found: a list of checks, each { name, level = "ok" |

@@ -461,8 +461,8 @@ function Frame:__tostring()
   if #rows == 0 and state.asked then
     return "no rows" .. columns.why(state.asked.rows, state.asked.wanted)
   end
-  return show.without_newline(show.table { frame = rows, names = shown_names(self),
-    rows = list_rows(self, limit), limit = limit, bar = state.bar })
+  return show.table { frame = rows, names = shown_names(self), rows = list_rows(self, limit),
+    limit = limit, bar = state.bar }
 end
 
 

@@ -90,13 +90,10 @@ local function with_bars(rows, name)
 end
 
 
--- Tables as tostring() gives them: the caller ends the line.
-function show.without_newline(text_of) return (text_of:gsub("\n$", "")) end
-
-
--- given: frame (of C), names (columns), rows (list), limit, bar (column or nil).
+-- As tostring() gives it, whose caller ends the line. given: frame (of C), names (columns), rows
+-- (list), limit, bar (column or nil).
 function show.table(given)
-  if #given.frame == 0 then return "no rows\n" end
+  if #given.frame == 0 then return "no rows" end
   local rows, limit = given.rows, given.limit or show.ROWS
   local list = show.columns(given.frame, given.names, rows)
   if given.bar then
@@ -108,8 +105,8 @@ function show.table(given)
     columns = out.columns(1),
     more = "select(...) picks columns, save(file) writes all." })
   local total, more = #given.frame, #given.frame - limit
-  return more <= 0 and shown or shown .. ("… %s more of %s rows; show(n) prints more, save(file) "
-    .. "writes all\n"):format(text.count(more), text.count(total))
+  return more <= 0 and shown:sub(1, -2) or shown .. ("… %s more of %s rows; show(n) prints more, "
+    .. "save(file) writes all"):format(text.count(more), text.count(total))
 end
 
 
@@ -157,7 +154,7 @@ function Row:__tostring()
   local lines = lists.map(show.columns(own.rows, own.names, { self }), function(column)
     return { title = column.title, value = tables.cell(column, self) }
   end)
-  return show.without_newline(tables.render("table", printed, lines))
+  return tables.render("table", printed, lines):sub(1, -2)
 end
 
 

@@ -217,22 +217,11 @@ end
 
 -- ---- time without CUDA calls ----
 
--- When each instance of a stage could begin, by its range.
-local function begins(found)
-  local of = {}
-  for _, instance in ipairs(found.instances) do
-    for _, range in ipairs(not instance.parent and (instance.ranges or { instance.range }) or {}) do
-      of[range] = instance.start
-    end
-  end
-  return of
-end
-
-
 -- Add `outside_ns` to the operations of a trace: before each, ns in which the GPU had nothing
 -- to do and the CPU was in no CUDA call. That of the used ones hangs on no other.
 local function add_idle(trace, found, ops)
-  local of, covered, sets = begins(found), waiting.covered(trace, found.ops), {}
+  local of = stages.by_range(found, "start") -- when it could begin
+  local covered, sets = waiting.covered(trace, found.ops), {}
   local number = {} -- by process, of its set in the list
   rows.extend(ops, { "stage_range", "pid" }, {
     { name = "begin", type = "integer", unit = "ns",

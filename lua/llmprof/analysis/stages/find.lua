@@ -440,6 +440,19 @@ function stages.find(trace, declared, policy, overlap)
 end
 
 
+-- A field of the instances of stages without a parent, by their ranges, or the numbers of
+-- inferred intervals.
+function stages.by_range(found, field)
+  local of = {}
+  for _, instance in ipairs(found.instances) do
+    for _, range in ipairs(not instance.parent and (instance.ranges or { instance.range }) or {}) do
+      of[range] = instance[field]
+    end
+  end
+  return of
+end
+
+
 -- The range rows, or the numbers of inferred intervals, of the used instances of
 -- stages without a parent.
 function stages.used_ranges(found)

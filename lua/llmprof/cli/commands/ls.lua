@@ -152,7 +152,7 @@ local function print_history(given)
   if #all == 0 then out.complain(("no run in %s has %s"):format(given.root, metric.path)) end
   if not tables.format(given.format).programs then out.write(table.concat(lines), "\n") end
   out.write(table_options.render(given, history_columns(metric),
-    table_options.first(all, given)))
+    lists.first(all, given.rows)))
 end
 
 
@@ -168,7 +168,7 @@ function command.run(given, words)
       return { path = run:path(file.name), bytes = file.bytes,
         replaces = layout.replaces[file.name] }
     end)
-    out.write(table_options.render(given, file_columns, table_options.first(list, given)))
+    out.write(table_options.render(given, file_columns, lists.first(list, given.rows)))
     return 0
   end
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}
@@ -178,7 +178,7 @@ function command.run(given, words)
   end
   if #runs == 0 then out.complain("no runs in " .. given.root) end
   local shown = lists.joined(columns, { tables.format(given.format).programs and started or age })
-  out.write(table_options.render(given, shown, table_options.first(list, given)))
+  out.write(table_options.render(given, shown, lists.first(list, given.rows)))
   return 0
 end
 

@@ -8,6 +8,7 @@ local fs = require "llmprof.fs"
 local handed = lazy "llmprof.trace.handed"
 local layout = lazy "llmprof.bundle.layout"
 local operators = lazy "llmprof.run.operators"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local rows = lazy "llmprof.report.rows"
 local table_options = lazy "llmprof.cli.table_options"
@@ -81,7 +82,7 @@ function command.run(given, words)
   remark(found)
   local name = given.kernels and "operator_kernels" or "operators"
   out.write(table_options.render(given, columns[name],
-    table_options.first(rows[name] { operators = found }, given)))
+    lists.first(rows[name] { operators = found }, given.rows)))
   return 0
 end
 

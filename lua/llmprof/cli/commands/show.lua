@@ -70,7 +70,7 @@ function command.run(given, asked)
   local columns = section and section.columns or list_columns
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then warn_empty(section, results) end
-  out.write(table_options.render(given, columns, table_options.first(rows, given),
+  out.write(table_options.render(given, columns, lists.first(rows, given.rows),
     { more = "--wide prints all." }))
   local scope = section and #rows > 0 and sections.scope(results, section)
   local is_read = given.format == "table" or given.format == "md"

@@ -41,18 +41,6 @@ local function absent(frame, name, type)
 end
 
 
--- By range, or number of an inferred interval, the repeat of its stage.
-local function repeats_of(found)
-  local of = {}
-  for _, instance in ipairs(found.instances) do
-    for _, range in ipairs(not instance.parent and (instance.ranges or { instance.range }) or {}) do
-      of[range] = instance.rep
-    end
-  end
-  return of
-end
-
-
 -- ---- lazy columns ----
 
 local function declare(names, type, unit)
@@ -73,7 +61,7 @@ end
 
 local function repeats(source)
   return function(frame)
-    local of = repeats_of(source.found)
+    local of = stages.by_range(source.found, "rep")
     return rows.extend(frame:select { "stage_range" }, { "stage_range" }, { { name = "rep",
       type = "integer", get = function(key) return of[key.stage_range] end } })
   end
