@@ -197,12 +197,13 @@ class Scripts(unittest.TestCase):
                               encoding="utf-8", check=False)
         return done.returncode, done.stdout, done.stderr
 
-    def test_quits(self):
-        self.assertEqual((0, "1\n", ""), self.run_script("1\nquit\n2\n"))
+    def test_is_one_piece_of_code(self):
+        self.assertEqual((0, "1\n2\n", ""), self.run_script("print(1)\nreturn 2\n"))
+        self.assertEqual((0, "", ""), self.run_script(""))
 
-    def test_ends_at_what_is_not_whole(self):
-        self.assertEqual((1, "", "stdin:2: unfinished: 'end' is missing, which closes 'do' of "
-                          "line 1\n"),
+    def test_refuses_what_is_not_whole(self):
+        self.assertEqual((2, "", "llmprof: stdin:2: unfinished: 'end' is missing, which closes "
+                          "'do' of line 1\n  llmprof repl --help says what it takes\n"),
                          self.run_script("do\nprint(1)"))
 
 

@@ -1,5 +1,5 @@
--- llmprof repl [FILE...]: ask questions of a run, a trace or counters: a prompt on a terminal, a
--- script where input is none. And llmprof -e CODE.
+-- llmprof repl [FILE...]: ask questions of a run, a trace or counters: a prompt on a terminal, code
+-- where input is none. And llmprof -e CODE.
 local lazy = require "llmprof.io.lazy"
 local argument = lazy "llmprof.cli.arguments"
 local errors = require "llmprof.process.errors"
@@ -20,7 +20,7 @@ local command = {
   details = [[
 A prompt for Lua with the globals kernels, ops, ranges, stages, results and more;
 help() lists them, and docs/repl.md shows what to ask. Where standard input is no
-terminal it is run as a script: the exit status is 1 when it fails.]],
+terminal it is code as that of -e.]],
   options = {},
   completes = "run",
 }
@@ -113,55 +113,11 @@ function command.evaluate(code, name, paths)
 end
 
 
--- The next whole chunk of a script from its lines: chunk, or nil and why not;
--- nothing at the end.
-local function next_chunk(lines, environment)
-  local code, first
-  while lines[lines.at] do
-    first = first or lines.at
-    code = (code and code .. "\n" or ("\n"):rep(first - 1)) .. lines[lines.at]
-    lines.at = lines.at + 1
-    if evaluate.leaves(code) then return nil end
-    local chunk, wrong, is_open = evaluate.compile(code, "=stdin", environment)
-    if chunk then return chunk end
-    if not is_open then return nil, wrong end
-  end
-  if not code then return nil end
-  local _, wrong = evaluate.compile(code, "=stdin", environment)
-  return nil, wrong
-end
-
-
--- Standard input as a script: as typed at the prompt, but it ends at an error.
-local function run_script(paths)
-  local environment, globals = environment_of(paths)
-  local lines = { at = 1 }
-  for line in io.stdin:lines() do lines[#lines + 1] = line end
-  while true do
-    local first = lines.at
-    local chunk, wrong = next_chunk(lines, environment)
-    if not chunk and not wrong then
-      warn(globals)
-      return 0
-    end
-    local text, err
-    if chunk then text, err = evaluate.run(chunk) else err = wrong end
-    if not text then
-      out.flush()
-      if err.kind == "interrupted" then errors.raise("interrupted", "interrupted") end
-      local is_placed = err.message:find "^stdin:%d"
-      print_error { hint = err.hint,
-        message = is_placed and err.message or ("stdin:%d: %s"):format(first, err.message) }
-      return errors.status.failed
-    end
-    out.write(text)
-  end
-end
-
-
+-- Without a terminal what comes in is code, as that of -e.
 function command.run(_, paths)
   if sys.isatty(0) and sys.isatty(1) then return interact(paths) end
-  return run_script(paths)
+  command.evaluate(io.stdin:read "a" or "", "=stdin", paths)
+  return 0
 end
 
 
