@@ -16,7 +16,7 @@ local text = require "llmprof.text"
 
 local terminal = {}
 
-local LINES = 1000 -- that are kept
+local LINES = 1000 -- that are kept at least
 
 
 function terminal.path()
@@ -25,34 +25,21 @@ function terminal.path()
 end
 
 
--- What went wrong is said once, and nothing is kept from then on.
-local broken = false
-
--- Do something to the file while no other prompt does.
-local function held(folder, act)
-  errors.check(fs.mkdirs(folder))
-  local lock, message, code = fs.lock(folder, { wait = true })
-  if not lock and code ~= "unsupported" then errors.raise("failed", message) end
-  local ok, err = pcall(act)
-  if lock then lock:close() end
-  if not ok then error(err, 0) end
-end
-
+-- What went wrong is said once, and nothing is kept from then on; and the line kept last.
+local broken, latest = false, nil
 
 local function try(act)
   local path = terminal.path()
   if not path or broken then return end
-  local ok, err = pcall(held, path:match "^(.*)/", function()
-    errors.check(act(path))
-  end)
+  local ok, err = pcall(act, path)
   if ok then return end
   broken = true
   out.complain("history: " .. (errors.is(err) and err.message or tostring(err)))
 end
 
 
--- The lines in it, oldest first. Builds before this one wrote libedit's format: a mark in the
--- first line, and blanks as \040.
+-- The lines in it, oldest first, and whether builds before this one wrote them, in libedit's
+-- format: a mark in the first line, and blanks as \040.
 local function lines_of(path)
   local contents, message, code = fs.read(path)
   contents = errors.check(contents or code == "notfound" and "", message, code)
@@ -61,30 +48,34 @@ local function lines_of(path)
     list[#list + 1] = rest and line:gsub("\\(%d%d%d)",
       function(code_of) return string.char(tonumber(code_of, 8)) end) or line
   end
-  return list
+  return list, rest ~= nil
 end
 
 
--- Read it into an editor.
+-- Read it into an editor; of a long one the end is left.
 function terminal.load(editor)
   try(function(path)
-    for _, line in ipairs(lines_of(path)) do editor:remember(line) end
-    return true
+    local list, is_old = lines_of(path)
+    for _, line in ipairs(list) do editor:remember(line) end
+    latest = list[#list]
+    if is_old or #list > 2 * LINES then
+      errors.check(fs.write_soon(path,
+        table.concat(list, "\n", math.max(1, #list - LINES + 1)) .. "\n"))
+    end
   end)
 end
 
 
--- Add a line to what prompts have kept by now. Only its owner may read it.
+-- Add a line, behind those of other prompts. Only its owner may read it.
 function terminal.keep(line)
+  if line == latest then return end
+  latest = line
   try(function(path)
-    local list = lines_of(path)
-    if list[#list] ~= line then list[#list + 1] = line end
-    if not fs.stat(path) then
-      errors.check(fs.write_soon(path, ""))
-      errors.check(fs.chmod(path, tonumber("600", 8)))
-    end
-    return fs.write_soon(path,
-      table.concat(list, "\n", math.max(1, #list - LINES + 1)) .. "\n")
+    errors.check(fs.mkdirs(path:match "^(.*)/"))
+    local is_there = fs.stat(path)
+    local file <close> = errors.check(io.open(path, "a"))
+    if not is_there then errors.check(fs.chmod(path, tonumber("600", 8))) end
+    errors.check(file:write(line, "\n"))
   end)
 end
 
