@@ -95,16 +95,11 @@ end
 
 
 local function results_classes()
-  local names, classes = { "results" }, { ["llmprof.Results: llmprof.results"] = {} }
+  local names, list = { "results" }, { { name = "Results: llmprof.results", fields = {} } }
   for _, name in ipairs(names) do -- grows
-    for _, class in ipairs(annotations.classes(name, PREFIX, names)) do
-      classes[PREFIX .. class.name] = lists.map(class.fields, function(field)
-        return (("---@field %s%s %s %s"):format(field.name, field.required and "" or "?",
-          field.type, field.about or ""):gsub(" +$", ""))
-      end)
-    end
+    lists.add(list, annotations.classes(name, PREFIX, names))
   end
-  return classes
+  return list
 end
 
 
@@ -117,28 +112,27 @@ local function config_type(declaration)
 end
 
 
--- Classes by name, "llmprof.Config" and those of its groups, as lists of fields.
+-- "Config" and the classes of its groups, as of annotations.classes.
 local function config_classes()
-  local classes, seen = { ["llmprof.Config"] = {} }, {}
-  local function field(class, ...)
-    classes[class] = classes[class] or {}
-    table.insert(classes[class], ("---@field %s%s %s %s"):format(...))
+  local list, by_name = {}, {}
+  local function add(class, name, kind, required, about)
+    table.insert(lists.entry(list, by_name, class, { name = class, fields = {} }).fields,
+      { name = name, type = kind, required = required, about = about })
   end
   for _, key in ipairs(sorted_keys(defaults)) do
     local declaration = defaults[key]
     local group, name = key:match "^([^.]+)%.(.+)$"
-    if group and not seen[group] then
-      seen[group] = true
-      field("llmprof.Config", group, "", "llmprof.Config." .. group, "Keys " .. group .. ".*")
+    local class = group and "Config." .. group or "Config"
+    if not by_name[class] and group then
+      add("Config", group, PREFIX .. class, true, "Keys " .. group .. ".*")
     end
-    field(group and "llmprof.Config." .. group or "llmprof.Config", name or key,
-      declaration[2] == nil and "?" or "", config_type(declaration), declaration[1])
+    add(class, name or key, config_type(declaration), declaration[2] ~= nil, declaration[1])
   end
-  field("llmprof.Config.run", "dir", "", "string",
+  add("Config.run", "dir", "string", true,
     "The run's folder, for `workload`; no key that can be set")
   -- the recipe's own keys, whose names are not known here
-  table.insert(classes["llmprof.Config"], "---@field [string] any Keys of the recipe's own")
-  return classes
+  add("Config", "[string]", "any", true, "Keys of the recipe's own")
+  return list
 end
 
 
@@ -258,14 +252,12 @@ local function module_text(name, module)
 end
 
 
-local function text_of(...)
-  local out = {}
-  for _, classes in ipairs { ... } do
-    for _, name in ipairs(sorted_keys(classes)) do
-      out[#out + 1] = ("---@class %s\n%s\n"):format(name, table.concat(classes[name], "\n"))
-    end
-  end
-  return table.concat(out, "\n")
+local function class_text(class)
+  return ("---@class %s%s\n%s"):format(PREFIX, class.name,
+    table.concat(lists.map(class.fields, function(field)
+      return ("---@field %s%s %s%s\n"):format(field.name, field.required and "" or "?", field.type,
+        field.about and " " .. field.about or "")
+    end)))
 end
 
 
@@ -275,7 +267,8 @@ function annotations.text()
     return module_text(name, modules[name])
   end)
   return resources.get "completions/luals.lua" .. "\n" .. table.concat(out, "\n") .. "\n"
-    .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
+    .. table.concat(lists.map(lists.joined(config_classes(), results_classes()), class_text), "\n")
+    .. "\nreturn recipe\n"
 end
 
 
