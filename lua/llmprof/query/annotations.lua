@@ -213,62 +213,48 @@ function annotations.modules()
 end
 
 
-local function add_doc(out, lines)
-  lists.add(out, lists.map(lines, function(line) return "---" .. line end))
-end
-
-
-local function add_entry(out, entry, classes, prefix)
-  add_doc(out, entry.text)
-  if entry.is_field then
-    out[#out + 1] = ("%s.%s = nil"):format(entry.object, entry.name)
-    return
-  end
-  local returned = table.concat(entry.text, " "):match "%-> ([%l_]+)"
-  if classes[returned] then
-    out[#out + 1] = ("---@return %s.%s?"):format(prefix, returned)
-  end
-  out[#out + 1] = ("function %s%s%s(...) end"):format(entry.object, entry.dot, entry.name)
-end
-
-
--- A module: its functions, then the methods of what they give, by object.
-local function module_text(name, module)
-  local prefix, out = "llmprof." .. name, { "do" }
-  add_doc(out, module.about)
-  out[#out + 1] = ("---@class %s\nlocal %s = {}"):format(prefix, name)
-  local methods, functions = lists.parted(module.entries, function(entry)
-    return entry.dot == ":"
+-- A module as classes: its own, and those of what it gives, by object.
+local function module_classes(name, module)
+  local _, objects = lists.grouped(module.entries, function(entry)
+    return entry.dot == ":" and entry.object or name
   end)
-  local objects, classes = lists.grouped(methods, "object")
-  for _, entry in ipairs(functions) do add_entry(out, entry, classes, prefix) end
-  for _, entries in ipairs(objects) do
-    local object = entries[1].object
-    out[#out + 1] = ("---@class %s.%s\nlocal %s = {}"):format(prefix, object, object)
-    for _, entry in ipairs(entries) do add_entry(out, entry, classes, prefix) end
-  end
-  out[#out + 1] = "end\n"
-  return table.concat(out, "\n")
+  objects[name] = objects[name] or {}
+  local function class_of(object) return object == name and name or name .. "." .. object end
+  return lists.map(sorted_keys(objects), function(object)
+    return { name = class_of(object), doc = object == name and module.about,
+      fields = lists.map(objects[object], function(entry)
+        local returned = table.concat(entry.text, " "):match "%-> ([%l_]+)"
+        local gives = objects[returned] and (": %s%s?"):format(PREFIX, class_of(returned)) or ""
+        return { name = entry.name, type = entry.is_field and "any" or "fun(...)" .. gives,
+          required = true, doc = entry.text }
+      end) }
+  end)
+end
+
+
+-- The lines of an editor's comment; none without.
+local function doc_text(lines)
+  return table.concat(lists.map(lines or {}, function(line) return "---" .. line .. "\n" end))
 end
 
 
 local function class_text(class)
-  return ("---@class %s%s\n%s"):format(PREFIX, class.name,
+  return ("%s---@class %s%s\n%s"):format(doc_text(class.doc), PREFIX, class.name,
     table.concat(lists.map(class.fields, function(field)
-      return ("---@field %s%s %s%s\n"):format(field.name, field.required and "" or "?", field.type,
-        field.about and " " .. field.about or "")
+      return ("%s---@field %s%s %s%s\n"):format(doc_text(field.doc), field.name,
+        field.required and "" or "?", field.type, field.about and " " .. field.about or "")
     end)))
 end
 
 
 function annotations.text()
   local modules = annotations.modules()
-  local out = lists.map(sorted_keys(modules), function(name)
-    return module_text(name, modules[name])
+  local of_modules = lists.flat(sorted_keys(modules), function(name)
+    return module_classes(name, modules[name])
   end)
-  return resources.get "completions/luals.lua" .. "\n" .. table.concat(out, "\n") .. "\n"
-    .. table.concat(lists.map(lists.joined(config_classes(), results_classes()), class_text), "\n")
-    .. "\nreturn recipe\n"
+  local classes = lists.joined(of_modules, config_classes(), results_classes())
+  return resources.get "completions/luals.lua" .. "\n"
+    .. table.concat(lists.map(classes, class_text), "\n") .. "\nreturn recipe\n"
 end
 
 

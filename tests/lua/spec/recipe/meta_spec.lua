@@ -20,7 +20,7 @@ describe("the annotations", function()
   it("have keys, results and modules with their types", function()
     for _, line in ipairs { '---@field capture "auto"|"nsys"', "---@field mode? string",
       "---@class llmprof.Results", "---@field stages llmprof.results.stage[]",
-      "---@class llmprof.csv", "function csv.open(" } do
+      "---@class llmprof.csv", "---@field open fun(...): llmprof.csv.reader?" } do
       assert.is_truthy(text:find("\n" .. line, 1, true), line)
     end
   end)
