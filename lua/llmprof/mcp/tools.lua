@@ -4,9 +4,11 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local lazy = require "llmprof.io.lazy"
 local lists = require "llmprof.tables.lists"
 local process = require "llmprof.process.child"
 local reference = require "llmprof.query.reference"
+local source = lazy "llmprof.query.session.source"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -161,7 +163,7 @@ local list = {
       { "run", "code" }),
     call = function(given, server, run)
       local name = tools.check_word(given.run, "run")
-      return cut(run { "ask", given.code, tools.folder(name, server.root) })
+      return cut(run { "ask", given.code, source.locate(name, server.root) or name })
     end },
   { name = "compare", description = "What changed from one run to another, with 95 % intervals; "
     .. "several runs of one side with commas between them. Kernels: those that changed most.",
@@ -355,13 +357,6 @@ function tools.check_word(word, what)
     errors.raise("usage", ("%s: the id of a run, a folder or a file is expected"):format(what))
   end
   return word
-end
-
-
--- The folder of a run, or a word as it is where it is a path.
-function tools.folder(word, root)
-  if fs.stat(word) then return word end
-  return artifacts.open(word, root or user.root()).dir
 end
 
 

@@ -21,7 +21,7 @@ too: of the files that the other words name.]],
 -- wrong name is said.
 local function files_among(words)
   local source = require "llmprof.query.session.source"
-  local there = lists.filtered(words, source.locate)
+  local there = lists.filtered(words, function(word) return source.locate(word) end)
   return #there > 0 and there or words
 end
 

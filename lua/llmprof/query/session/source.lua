@@ -91,11 +91,11 @@ end
 
 
 -- The path that a word stands for: a file or folder, or a run where runs are
--- kept, by its id or "latest". nil and why not when there is none.
-function source.locate(word)
+-- kept, by its id or "latest". nil and why not when there is none. root: nil for the user's own.
+function source.locate(word, root)
   local info, message = fs.stat(word)
   if info then return word end
-  local root = user.root()
+  root = root or user.root()
   if not layout.find(root .. "/" .. word, "manifest") then return nil, message end
   return artifacts.open(word, root).dir
 end
