@@ -43,18 +43,21 @@ end
 combine.added = {}
 
 
--- The type of a column that holds these values (false: absent).
-local function type_of(values, name)
-  local found = "integer"
+local VALUES = { integer = true, float = true, string = true }
+
+-- Set the type of a column by its values (false: absent): numbers where all are, else text.
+function combine.set_type(column)
+  local has, values = {}, column.values
   for _, value in ipairs(values) do
-    local kind = math.type(value) == "float" and "number" or math.type(value) or type(value)
-    if kind == "number" then found = "number" end
-    if kind == "string" then return "string" end
-    if value and kind ~= "integer" and kind ~= "number" then
-      usage(("with: column '%s': a %s is no value"):format(name, kind))
+    local kind = math.type(value) or type(value)
+    if value and not VALUES[kind] then
+      usage(("with: column '%s': a %s is no value"):format(column.name, kind))
     end
+    has[kind] = true
   end
-  return found
+  column.type = has.string and "string" or has.float and "number" or "integer"
+  if not has.string then return end
+  for i, value in ipairs(values) do values[i] = value and tostring(value) end
 end
 
 
@@ -70,7 +73,8 @@ function combine.added.with(rows, name, get, unit)
     move(i)
     values[i] = get(reader) or false
   end
-  local declared = { name = name, type = type_of(values, name), unit = unit, values = values }
+  local declared = { name = name, unit = unit, values = values }
+  combine.set_type(declared)
   local made = frame.new(#rows, { declared })
   return room_for(rows, name):lazy({ { name = name, type = declared.type, unit = unit } },
     function() return made end), name

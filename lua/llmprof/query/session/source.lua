@@ -3,6 +3,7 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.kernels.categories"
+local combine = require "llmprof.query.combine"
 local cpu_samples = lazy "llmprof.analysis.timeline.cpu_samples"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
@@ -320,17 +321,6 @@ end
 function parts.counters(self) return self.counters_path and frames.counters(self) end
 
 
--- Set the type of a column of an answer: numbers where all values are, else text.
-local function set_type(column)
-  local values = column.values
-  local function is_float(value) return math.type(value) == "float" end
-  column.type = lists.any(values, is_float) and "number" or "integer"
-  if not lists.any(values, function(value) return type(value) == "string" end) then return end
-  column.type = "string"
-  for i, value in ipairs(values) do values[i] = value and tostring(value) end
-end
-
-
 -- sql[[SELECT ...]]: the answer as a frame.
 function parts.sql(self)
   if not self.trace_path then return nil end
@@ -341,7 +331,7 @@ function parts.sql(self)
       errors.raise("usage", "sql: " .. tostring(list),
         { hint = "sql[[SELECT name FROM sqlite_master]] lists the tables" })
     end
-    for _, column in ipairs(list) do set_type(column) end
+    for _, column in ipairs(list) do combine.set_type(column) end
     return query.wrap(frame.new(count, list))
   end
 end
