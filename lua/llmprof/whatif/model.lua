@@ -385,20 +385,19 @@ function model.launch_times(parts)
 end
 
 
--- By stage: { units, runs, recorded, replayed (ns in all), waits, unexplained (ns), refused (why
+-- By stage: { units, recorded, replayed (ns in all), waits, unexplained (ns), refused (why
 -- it is not predicted; nil: it is) }.
 local function judge_stages(self)
   local stages, order = {}, {}
   for number, part in ipairs(self.parts) do
     for i, one in ipairs(part.units) do
-      local stage = lists.entry(order, stages, one.stage, { name = one.stage, units = 0, runs = 0,
+      local stage = lists.entry(order, stages, one.stage, { name = one.stage, units = 0,
         recorded = 0, replayed = 0, waits = 0, unexplained = 0 })
       local waits, unexplained = self.replay:waits_in(number, i)
       stage.units, stage.waits = stage.units + 1, stage.waits + waits
       stage.unexplained = stage.unexplained + unexplained
       stage.replayed = stage.replayed + self.lengths[number][i]
       stage.recorded = stage.recorded + self.recorded[number][i]
-      if one.first then stage.runs = stage.runs + 1 end
     end
   end
   for _, stage in ipairs(order) do

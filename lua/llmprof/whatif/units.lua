@@ -41,50 +41,41 @@ end
 local LAUNCHED = { { "count", "count" }, { "first", "min", "api_start" },
   { "last", "max", "api_end" }, { "ran", "min", "start" } }
 
--- Where the calls lie that launched what runs in steps, on the thread that launched most of it:
--- by row of the step { pid, tid, first, last, ran (its first operation; ns) }.
-local function launched_in(ops)
-  local groups, made = check(ops:group { by = { "step_row", "launch_pid", "launch_tid" },
-    columns = LAUNCHED }), {}
+-- Where the calls lie that launched what runs in steps, or in all of a process, on the thread that
+-- launched most of it: by row of the step, or by process (by: the column that says it), { pid, tid,
+-- count, first, last, ran (its first operation; ns) }.
+local function launched_in(ops, by)
+  local threads, made = { "launch_pid", "launch_tid" }, {}
+  if by ~= "launch_pid" then table.insert(threads, 1, by) end
+  local groups = check(ops:group { by = threads, columns = LAUNCHED })
   for i = 1, #groups do
-    local row, tid = groups:get(i, "step_row"), groups:get(i, "launch_tid")
+    local key, tid = groups:get(i, by), groups:get(i, "launch_tid")
     local one = { pid = groups:get(i, "launch_pid"), tid = tid, count = groups:get(i, "count"),
       first = groups:get(i, "first"), last = groups:get(i, "last"), ran = groups:get(i, "ran") }
-    if row and tid and one.first and (not made[row] or one.count > made[row].count) then
-      made[row] = one
+    if key and tid and one.first and (not made[key] or one.count > made[key].count) then
+      made[key] = one
     end
   end
   return made
 end
 
 
--- By phase, the parts of it that figures leave out.
-local function left_out_of(by_phase)
-  local made = {}
-  for phase, spans in pairs(by_phase) do
-    made[phase] = {}
-    for _, span in ipairs(spans) do
-      if span.left_out then table.insert(made[phase], span) end
-    end
-  end
-  return made
-end
-
-
-local function is_inside(spans, time)
-  return lists.any(spans or {}, function(span) return span.from <= time and time < span.to end)
+-- Is a time in one of the parts of a phase that figures leave out?
+local function is_left_out(spans, time)
+  return lists.any(spans or {}, function(span)
+    return span.left_out and span.from <= time and time < span.to
+  end)
 end
 
 
 -- Rows of steps, from 0, by rank and start: an export has its ranges in any order.
 local function by_time(steps)
-  local rows, ranks, starts = {}, {}, {}
+  local rows = {}
   for row = 0, #steps - 1 do
-    rows[row + 1] = row
-    ranks[row], starts[row] = steps:get(row + 1, "rank") or -1, steps:get(row + 1, "start")
+    rows[row + 1] = { row = row, rank = steps:get(row + 1, "rank") or -1,
+      start = steps:get(row + 1, "start") }
   end
-  return lists.sort(rows, function(row) return ranks[row] end,
-    function(row) return starts[row] end)
+  return lists.map(lists.sort(rows, "rank", "start", "row"), "row")
 end
 
 
@@ -94,14 +85,13 @@ local function steps_of(trace, found)
   local made = places.find(trace, found)
   local known = made.known
   if not known then return {}, {} end
-  local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")))
-  local left_out = left_out_of(rank_view.uncounted(trace, found).by_phase)
+  local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")), "step_row")
+  local by_phase = rank_view.uncounted(trace, found).by_phase
   local list, phases, last, runs = {}, {}, {}, 0
   for _, row in ipairs(by_time(known.frame)) do
     local function cell(name) return known.frame:get(row + 1, name) end
     local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
-    local counts = calls and phase and not is_inside(left_out[phase], calls.ran)
-    if counts then
+    if calls and phase and not is_left_out(by_phase[phase], calls.ran) then
       local marked = known.time == "api_start"
       local follows = last[rank] and last[rank].stage == phase
         and (marked or phase == "decode") -- of inferred steps only these follow each other
@@ -138,20 +128,12 @@ end
 
 -- One for each process: from the first to the last call of the thread that launched most.
 local function whole_run(trace)
-  local ops, list, most = check(trace:frame "gpu"), {}, {}
-  local groups = check(ops:group { by = { "launch_pid", "launch_tid" },
-    columns = { { "count", "count" }, { "first", "min", "api_start" },
-      { "last", "max", "api_end" } } })
-  for i = 1, #groups do
-    local pid, tid, count = groups:get(i, "launch_pid"), groups:get(i, "launch_tid"),
-      groups:get(i, "count")
-    local one = { stage = stages.WHOLE_RUN, run = pid, first = true, pid = pid, tid = tid,
-      start = groups:get(i, "first"), stop = groups:get(i, "last") }
-    if tid and one.start and count > (most[pid] or 0) then list[pid], most[pid] = one, count end
+  local list = {}
+  for pid, own in pairs(launched_in(check(trace:frame "gpu"), "launch_pid")) do
+    list[#list + 1] = { stage = stages.WHOLE_RUN, run = pid, first = true, pid = pid,
+      tid = own.tid, start = own.first, stop = own.last }
   end
-  local made = {}
-  for _, one in pairs(list) do made[#made + 1] = one end
-  return lists.sort(made, "pid")
+  return lists.sort(list, "pid")
 end
 
 
@@ -169,17 +151,14 @@ end
 
 -- The last step of a run has what its stage does after it, too, as its `tail`: to when (ns).
 local function add_tails(list, found)
-  local by_stage = {}
-  for _, instance in ipairs(found.instances) do
-    local key = ("%s %s %s"):format(instance.stage, instance.process, instance.tid)
-    by_stage[key] = by_stage[key] or {}
-    if instance.thread and instance.host_stop then table.insert(by_stage[key], instance) end
-  end
+  local _, by_stage = lists.grouped(found.instances, function(instance)
+    return instance.thread and instance.host_stop
+      and ("%s %s %s"):format(instance.stage, instance.process, instance.tid) or nil
+  end)
   for i, one in ipairs(list) do
-    local next_one = list[i + 1]
+    local next_one, own = list[i + 1], ("%s %s %s"):format(one.stage, one.pid, one.tid)
     local is_last = not next_one or next_one.run ~= one.run
-    for _, instance in ipairs(is_last and by_stage[("%s %s %s"):format(one.stage, one.pid,
-      one.tid)] or {}) do
+    for _, instance in ipairs(is_last and by_stage[own] or {}) do
       if instance.host_start <= one.start and one.stop < instance.host_stop then
         one.tail = instance.host_stop
       end
