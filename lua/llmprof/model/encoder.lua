@@ -16,6 +16,13 @@ local COMMON = {
   kind = { { "vit", "projector" } },
 }
 
+local CONVOLUTION = {
+  outputs = { "count" },
+  kernel = { "count" },
+  stride = { "count", 1 },
+  norm = { "flag", false },
+}
+
 local VIT = {
   image_size = { "count" }, -- pixels a side that its tables are made for
   patch_size = { "count" },
@@ -33,14 +40,7 @@ local VIT = {
   window_size = { "whole", 0 }, -- tokens a side; 0: all layers see all
   global_attn_indexes = { "places", {} }, -- layers that do so all the same, from 0
   relative_positions = { "flag", false },
-  convolutions = { "list", {} }, -- behind the layers
-}
-
-local CONVOLUTION = {
-  outputs = { "count" },
-  kernel = { "count" },
-  stride = { "count", 1 },
-  norm = { "flag", false },
+  convolutions = { "list", {}, fields = CONVOLUTION }, -- behind the layers
 }
 
 local PROJECTOR = {
@@ -60,10 +60,6 @@ encoder.FIELDS = { common = COMMON, vit = VIT, convolution = CONVOLUTION,
 local function read_vit(given, where)
   local e = schema.read(given, merged(COMMON, VIT), where)
   if e.pixels_per_token == 0 then e.pixels_per_token = e.patch_size end
-  for i, convolution in ipairs(e.convolutions) do
-    e.convolutions[i] = schema.read(convolution, CONVOLUTION,
-      ("%s.convolutions[%d]"):format(where, i))
-  end
   if e.width % e.heads ~= 0 then schema.bad(where .. ".heads: does not divide width") end
   return e
 end

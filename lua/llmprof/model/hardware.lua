@@ -17,7 +17,6 @@ local files = require "llmprof.io.files"
 local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 local schema = require "llmprof.model.schema"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 local yaml = require "llmprof.yaml"
 
@@ -25,21 +24,21 @@ local hardware = {}
 
 local FOLDER = "conf/hardware"
 
+local NUMBER, PERHAPS = { "number" }, { "number", false }
+
 local FIELDS = {
   names = { "table" },
   source = { "text" },
   memory_bytes = { "number" },
   bandwidth_bytes_per_s = { "number" },
   sm_count = { "count" },
-  clock_hz = { "table" },
-  peak_per_s = { "table" },
-  link_bytes_per_s = { "table", false },
+  clock_hz = { "table", fields = { boost = NUMBER, tensor = NUMBER } },
+  peak_per_s = { "table", each = "number" },
+  link_bytes_per_s = { "table", false, fields = { nvlink = PERHAPS, nvlink_bridge = PERHAPS,
+    infinity_fabric = PERHAPS, pcie = PERHAPS } },
   link_source = { "text", false },
   price_per_hour = { "number", false },
 }
-
-local LINKS = { nvlink = { "number", false }, nvlink_bridge = { "number", false },
-  infinity_fabric = { "number", false }, pcie = { "number", false } }
 
 -- Formats that run on the vector units, whose clock is the boost clock.
 local VECTOR = { fp64 = true, fp32 = true }
@@ -51,18 +50,6 @@ local VECTOR = { fp64 = true, fp32 = true }
 function hardware.read(contents, where)
   local given = errors.check_as("usage", yaml.decode(contents, { name = where }))
   local made = schema.read(given, FIELDS, where)
-  for _, group in ipairs { "clock_hz", "peak_per_s" } do
-    for _, key in ipairs(sorted_keys(made[group])) do
-      schema.value(made[group][key], { "number" }, ("%s: %s.%s"):format(where, group, key))
-    end
-  end
-  for _, key in ipairs { "boost", "tensor" } do
-    schema.value(made.clock_hz[key], { "number" }, ("%s: clock_hz.%s"):format(where, key))
-  end
-  if made.link_bytes_per_s then
-    made.link_bytes_per_s = schema.read(made.link_bytes_per_s, LINKS,
-      ("%s: link_bytes_per_s"):format(where))
-  end
   made.file = where
   return made
 end

@@ -9,8 +9,8 @@
 --   text     text
 --   places   a list of whole numbers of at least 0
 --   words    a list of texts
---   list     a list of tables, which the caller checks
---   table    a table, which the caller checks
+--   list     a list of tables, each with its `fields`
+--   table    a table, with its `fields`, or values that are each of a kind; else the caller checks
 --   number   a number above 0
 -- and a list of words: one of these.
 local errors = require "llmprof.process.errors"
@@ -94,7 +94,20 @@ function schema.value(value, field, name)
   end
   local wanted, fits = expectation(field[1], value)
   if not fits then schema.bad(("%s: %s is expected, not %s"):format(name, wanted, shown(value))) end
-  return value
+  local made = value
+  if field.each then
+    for _, key in ipairs(sorted_keys(value)) do
+      schema.value(value[key], { field.each }, name .. "." .. key)
+    end
+  elseif field.fields and field[1] == "list" then
+    made = {}
+    for i, item in ipairs(value) do
+      made[i] = schema.read(item, field.fields, ("%s[%d]"):format(name, i))
+    end
+  elseif field.fields then
+    made = schema.read(value, field.fields, name)
+  end
+  return made
 end
 
 
