@@ -390,18 +390,13 @@ bool llmprof_replay_busy_of(const llmprof_replay *r, bool replayed,
   for (uint32_t part = 0; part < r->part_count; part++) {
     llmprof_interval window = extent_of(r, r->parts + part, replayed);
     if (window.end <= window.start) continue;
-    size_t count = 0;
-    for (size_t i = 0; i < r->operation_count; i++) {
-      if (r->streams[r->operations[i].stream].part != part) continue;
-      llmprof_interval item = operation_times(r, replayed, i);
-      if (item.start < window.start) item.start = window.start;
-      if (item.end > window.end) item.end = window.end;
-      if (item.end > item.start) items[count++] = item;
-    }
-    count = llmprof_intervals_merge(items, count);
+    llmprof_intervals ran = {.items = items};
+    for (size_t i = 0; i < r->operation_count; i++)
+      if (r->streams[r->operations[i].stream].part == part)
+        items[ran.count++] = operation_times(r, replayed, i);
+    ran.count = llmprof_intervals_merge(items, ran.count);
     busy->window += window.end - window.start;
-    for (size_t i = 0; i < count; i++)
-      busy->busy += items[i].end - items[i].start;
+    busy->busy += llmprof_intervals_covered(&ran, window.start, window.end);
   }
   llmprof_free(items);
   return true;
