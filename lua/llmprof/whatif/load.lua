@@ -526,9 +526,10 @@ local function predicted(fits, list, count)
       end
       for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
         local value = quantiles(passed, of)[2]
-        if k == 1 and turn == 1 then row[key], row.per_s = value, per_s end
-        row[key .. "_low"] = math.min(row[key .. "_low"] or math.huge, value * (1 - width))
-        row[key .. "_high"] = math.max(row[key .. "_high"] or 0, value * (1 + width))
+        if k == 1 and turn == 1 then row[key .. "_ms"], row.per_s = value, per_s end
+        local low, high = key .. "_low_ms", key .. "_high_ms"
+        row[low] = math.min(row[low] or math.huge, value * (1 - width))
+        row[high] = math.max(row[high] or 0, value * (1 + width))
       end
       apart = 1000 / per_s
     end
@@ -537,9 +538,9 @@ local function predicted(fits, list, count)
 end
 
 
--- Of each concurrency { concurrency, ttft, ttft_low, ttft_high, tpot, tpot_low, tpot_high (ms),
--- per_s }, the queue that fits best, and why others are refused: errors. list: of load.requests;
--- raises where all are, as those are that lie outside of what was measured.
+-- Of each concurrency { concurrency, ttft_ms, ttft_low_ms, ttft_high_ms, tpot_ms, tpot_low_ms,
+-- tpot_high_ms, per_s }, the queue that fits best, and why others are refused: errors. list: of
+-- load.requests; raises where all are, as those are that lie outside of what was measured.
 function load.predict(list, wanted)
   local levels, asked, rows = levels_of(list), {}, {}
   if #levels == 0 then
@@ -583,39 +584,27 @@ local function number(key, title, digits)
   return { key = key, title = title, type = "number", digits = digits }
 end
 
-local PREDICTED = { number("concurrency", "At a time", 0), number("ttft", "TTFT p50 ms", 1),
-  { key = "ttft_between", title = "Between ms" }, number("tpot", "TPOT p50 ms", 2),
+local PREDICTED = { number("concurrency", "At a time", 0), number("ttft_ms", "TTFT p50 ms", 1),
+  { key = "ttft_between", title = "Between ms" }, number("tpot_ms", "TPOT p50 ms", 2),
   { key = "tpot_between", title = "Between ms" }, number("per_s", "Requests/s", 1) }
 
 local MEASURED = { number("at", "At a time", 1), number("requests", "Requests", 0),
-  number("ttft", "TTFT p50 ms", 1), number("ttft_model", "Model ms", 1),
-  number("ttft_off", "Off %", 1), number("tpot", "TPOT p50 ms", 2),
-  number("tpot_model", "Model ms", 2), number("tpot_off", "Off %", 1) }
+  number("ttft_ms", "TTFT p50 ms", 1), number("ttft_model_ms", "Model ms", 1),
+  number("ttft_off", "Off %", 1), number("tpot_ms", "TPOT p50 ms", 2),
+  number("tpot_model_ms", "Model ms", 2), number("tpot_off", "Off %", 1) }
 
 
 local function fit_rows(given)
   local rows = {}
   for i, level in ipairs(given.levels) do
     local said = given.said[i]
-    rows[i] = { at = level.at, requests = #level.requests, ttft = level.ttft,
-      ttft_model = said.ttft, ttft_off = 100 * (said.ttft / level.ttft - 1), tpot = level.tpot,
-      tpot_model = said.tpot, tpot_off = 100 * (said.tpot / level.tpot - 1) }
-  end
-  return rows
-end
-
-
--- Rows for JSON, in which times say that they are ms.
-local function in_ms(rows)
-  local made = {}
-  for i, row in ipairs(rows) do
-    made[i] = {}
-    for key, value in pairs(row) do
-      local is_time = key:find "^t[tp][fo]t" and not key:find "_off$"
-      made[i][is_time and key .. "_ms" or key] = value
+    rows[i] = { at = level.at, requests = #level.requests }
+    for _, key in ipairs { "ttft", "tpot" } do
+      rows[i][key .. "_ms"], rows[i][key .. "_model_ms"] = level[key], said[key]
+      rows[i][key .. "_off"] = 100 * (said[key] / level[key] - 1)
     end
   end
-  return made
+  return rows
 end
 
 
@@ -632,12 +621,12 @@ function load.render(format, paths, wanted)
   local fit, said = fit_rows(given), json.list {}
   for i, err in ipairs(refused) do said[i] = err.message .. ": " .. err.hint end
   if format == "json" then
-    return errors.check(json.encode({ schema_version = 1, load = json.list(in_ms(rows)),
-      fit = json.list(in_ms(fit)), refused = said }, { pretty = true })) .. "\n"
+    return errors.check(json.encode({ schema_version = 1, load = json.list(rows),
+      fit = json.list(fit), refused = said }, { pretty = true })) .. "\n"
   end
   for _, row in ipairs(rows) do
-    row.ttft_between = ("%.1f to %.1f"):format(row.ttft_low, row.ttft_high)
-    row.tpot_between = ("%.2f to %.2f"):format(row.tpot_low, row.tpot_high)
+    row.ttft_between = ("%.1f to %.1f"):format(row.ttft_low_ms, row.ttft_high_ms)
+    row.tpot_between = ("%.2f to %.2f"):format(row.tpot_low_ms, row.tpot_high_ms)
   end
   local one = tables.format(format)
   local words = WORDS:format(given.front, given.before, given.prefill, given.token,

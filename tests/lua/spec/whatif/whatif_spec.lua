@@ -636,9 +636,9 @@ describe("a load that was not measured", function()
       local rows = load.predict(list, { 4, 12 })
       for _, one in ipairs(rows) do
         local ttft, tpot = seen(served(one.concurrency, 10 * one.concurrency, rounds))
-        within(0.12, ttft, one.ttft)
-        within(0.12, tpot, one.tpot)
-        assert.is_true(one.ttft_low <= one.ttft and one.ttft <= one.ttft_high)
+        within(0.12, ttft, one.ttft_ms)
+        within(0.12, tpot, one.tpot_ms)
+        assert.is_true(one.ttft_low_ms <= one.ttft_ms and one.ttft_ms <= one.ttft_high_ms)
       end
     end)
   end
@@ -648,8 +648,8 @@ describe("a load that was not measured", function()
       [160] = 12 }) }
     for _, one in ipairs(load.predict(list, { 2, 4, 8, 16 })) do
       local ttft, tpot = seen(served(one.concurrency, 10 * one.concurrency))
-      within(0.1, ttft, one.ttft)
-      within(0.1, tpot, one.tpot)
+      within(0.1, ttft, one.ttft_ms)
+      within(0.1, tpot, one.tpot_ms)
     end
   end)
 
@@ -658,8 +658,8 @@ describe("a load that was not measured", function()
       [160] = 12 }, nil, 6) }
     local one = load.predict(list, { 16 })[1]
     local ttft, tpot = seen(served(16, 400, false, nil, nil, 6))
-    within(0.1, ttft, one.ttft)
-    within(0.1, tpot, one.tpot)
+    within(0.1, ttft, one.ttft_ms)
+    within(0.1, tpot, one.tpot_ms)
   end)
 
   it("leaves answers of one token out of the time between tokens", function()
@@ -668,7 +668,7 @@ describe("a load that was not measured", function()
       if i % 3 == 0 then one.tokens, one.ms = 1, one.ttft_ms end
     end
     local found = load.predict(load.requests { metrics }, { 2 })[1]
-    assert.is_true(found.tpot > 2 and found.tpot < 6)
+    assert.is_true(found.tpot_ms > 2 and found.tpot_ms < 6)
   end)
 
   it("is refused where nothing says it", function()
