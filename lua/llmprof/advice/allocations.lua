@@ -21,10 +21,10 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s allocates or pins memory in every step"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s that allocate, pin or free, %s a step, %s in them",
+      evidence.seen("%s that allocate, pin or free, %s a step, %s in them",
         evidence.things(calls, "call"), evidence.count(calls / stage.steps),
         evidence.time(stage.api.memory.ns)),
-      evidence.note(evidence.TIMELINE, "while the GPU was idle the CPU spent %s in them",
+      evidence.seen("while the GPU was idle the CPU spent %s in them",
         evidence.time(stage.waiting.memory_ns)),
     },
     try = "allocate once, before the first step" .. evidence.remedy(results,

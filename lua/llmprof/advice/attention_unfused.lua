@@ -65,12 +65,10 @@ local function examine_part(results, stage, part, report)
   report.finding {
     title = ("the attention of %s is not fused"):format(where),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.TIMELINE, "%s softmax kernels, %s of the stage's GPU time, and no "
-        .. "fused attention kernel", evidence.count(softmax.calls),
-        evidence.percent(softmax.share)),
-      others.calls > 0 and evidence.note(evidence.TIMELINE, "%s kernels that scale, mask or "
-        .. "convert the scores take %s", evidence.count(others.calls),
-        evidence.time(others.ns)) or nil,
+      evidence.seen("%s softmax kernels, %s of the stage's GPU time, and no fused attention kernel",
+        evidence.count(softmax.calls), evidence.percent(softmax.share)),
+      others.calls > 0 and evidence.seen("%s kernels that scale, mask or convert the scores take "
+        .. "%s", evidence.count(others.calls), evidence.time(others.ns)) or nil,
     }, softmax, stage),
     try = evidence.remedy(results, "torch.nn.functional.scaled_dot_product_attention or "
       .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",

@@ -42,8 +42,8 @@ function rule.examine_stage(results, stage, report)
       title = ("%s converts between types %s times"):format(stage.name,
         evidence.count(casts.calls)),
       evidence = evidence.with_kernels({
-        evidence.note(evidence.TIMELINE, "%s casts, %s of the stage's GPU time and %s of its "
-          .. "kernels", evidence.count(casts.calls), evidence.percent(casts.share),
+        evidence.seen("%s casts, %s of the stage's GPU time and %s of its kernels",
+          evidence.count(casts.calls), evidence.percent(casts.share),
           evidence.percent(casts.calls / math.max(stage.kernels, 1))),
       }, casts, stage),
       try = "keep one type through the layer: convert weights and constants once when loading, "

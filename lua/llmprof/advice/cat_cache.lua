@@ -28,9 +28,9 @@ local function found(results, stage, joins, attention)
   return {
     title = ("%s re-concatenates the KV cache in every step"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.TIMELINE, "%s joins of tensors for %s attention kernels per step, %s "
-        .. "of a step", evidence.count(joins.calls / stage.steps),
-        evidence.count(attention.calls / stage.steps), evidence.time(joins.ns / stage.steps)),
+      evidence.seen("%s joins of tensors for %s attention kernels per step, %s of a step",
+        evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps),
+        evidence.time(joins.ns / stage.steps)),
       cache and evidence.note("model", "the cache is %s on average, which each step reads and "
         .. "writes once more", evidence.bytes(cache / stage.steps)) or nil,
     }, joins, stage),

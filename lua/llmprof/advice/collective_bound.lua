@@ -22,8 +22,8 @@ local function find_untold(results, report, verdict)
       evidence.time(ns), evidence.time(time), stage.name)
   end
   if times == 0 or sum < MOST * times then return verdict.text end
-  table.insert(notes, 1, evidence.note(evidence.TIMELINE, "%s of the stages' %s: %s",
-    evidence.time(sum), evidence.time(times), verdict.text))
+  table.insert(notes, 1, evidence.seen("%s of the stages' %s: %s", evidence.time(sum),
+    evidence.time(times), verdict.text))
   report.finding {
     blocking = true,
     title = ("%s of the time is in collectives, and what they wait for is not in the capture")
@@ -48,9 +48,9 @@ function rule.examine(results, report)
   report.finding {
     title = "moving data between the GPUs takes much of their time",
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s", verdict.text),
-      evidence.note(evidence.TIMELINE, "%s of %s are hidden behind computing",
-        evidence.time(totals.hidden_ns), evidence.time(totals.collective_ns)),
+      evidence.seen("%s", verdict.text),
+      evidence.seen("%s of %s are hidden behind computing", evidence.time(totals.hidden_ns),
+        evidence.time(totals.collective_ns)),
     },
     try = "fewer GPUs in tensor parallel, combined with data parallel; collectives that run while "
       .. "the next kernels compute; fused all-reduce and norm; see whether all GPUs are joined by "

@@ -39,10 +39,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s divides what its ranks exchange into %s collectives in a row"):format(stage.name,
       evidence.count(made.calls / math.max(made.calls - made.in_row, 1))),
-    evidence = { evidence.note(evidence.TIMELINE, "%s of %s follow another of their kind, with no "
-      .. "other kernel between; half of them take less than %s, which is latency",
-      evidence.count(made.in_row), evidence.things(made.calls, "collective"),
-      evidence.time(made.p50_ns)) },
+    evidence = { evidence.seen("%s of %s follow another of their kind, with no other kernel "
+      .. "between; half of them take less than %s, which is latency", evidence.count(made.in_row),
+      evidence.things(made.calls, "collective"), evidence.time(made.p50_ns)) },
     try = "one collective over all of it: join tensors, or group the calls (ncclGroupStart and "
       .. "ncclGroupEnd" .. evidence.remedy(results, ", torch.distributed._coalescing_manager", "")
       .. ")",

@@ -35,6 +35,10 @@ function evidence.note(source, format, ...)
 end
 
 
+-- The same of the timeline.
+function evidence.seen(format, ...) return evidence.note(evidence.TIMELINE, format, ...) end
+
+
 evidence.time = text.duration
 
 
@@ -399,7 +403,7 @@ function evidence.lines(results, stage, ids)
         or evidence.things(one.calls, "call"), evidence.time(one.ns))
   end
   if #list == 0 then return nil end
-  return evidence.note(evidence.TIMELINE, "launched in %s%s", table.concat(said, "; "),
+  return evidence.seen("launched in %s%s", table.concat(said, "; "),
     #list > LINES and (" and " .. evidence.things(#list - LINES, "more line")) or "")
 end
 

@@ -33,12 +33,12 @@ local function found(results, stage, experts, products)
   return {
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s matmuls per step, none grouped",
+      evidence.seen("%s matmuls per step, none grouped",
         evidence.count(products.calls / stage.steps)),
-      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
-        "%s experts run per step in %d layers, %s operations each",
-        evidence.count(runs), layers, evidence.count(operations)),
-      #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
+      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture", "%s "
+        .. "experts run per step in %d layers, %s operations each", evidence.count(runs), layers,
+        evidence.count(operations)),
+      #waits > 0 and evidence.seen("%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
     try = ("a grouped matmul over all experts (%sa fused MoE kernel), with the choice of experts "

@@ -37,7 +37,7 @@ function rule.examine_stage(results, stage, report)
     title = ("%s computes query, key and value, and gate and up, as matmuls of their own")
       :format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s matmuls per step", evidence.count(per_step)),
+      evidence.seen("%s matmuls per step", evidence.count(per_step)),
       evidence.note("model.architecture", "%d layers make %d without fused projections, %d with "
         .. "them", decoder.layers, all, all - saved),
     },

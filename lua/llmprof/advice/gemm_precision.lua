@@ -59,8 +59,8 @@ local function report_odd(results, stage, report)
   if group.share < WORTH_ODD then return end
   report.finding {
     title = ("%s multiplies 16-bit matrices by kernels for odd dimensions"):format(stage.name),
-    evidence = evidence.with_kernels({ evidence.note(evidence.TIMELINE,
-      "%s of the stage's GPU time", evidence.percent(group.share)) }, group, stage),
+    evidence = evidence.with_kernels({ evidence.seen("%s of the stage's GPU time",
+      evidence.percent(group.share)) }, group, stage),
     try = "dimensions and strides that are multiples of 8 take the tensor cores: pad the "
       .. "vocabulary, or whichever is odd",
     kernels = group.ids,
@@ -75,8 +75,7 @@ function rule.examine_stage(results, stage, report)
     return evidence.is_product(kernel) and kind_of(kernel) ~= nil
   end)
   if slow.share >= WORTH then
-    local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",
-      evidence.percent(slow.share)) }
+    local notes = { evidence.seen("%s of the stage's GPU time", evidence.percent(slow.share)) }
     for i, note in ipairs(evidence.largest(slow, stage)) do
       local kind, source = kind_of(slow.list[i])
       notes[i + 1] = evidence.note(source or "kernel name", "%s, %s", note.text, kind)

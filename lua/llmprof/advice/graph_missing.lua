@@ -26,8 +26,8 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("the steps of %s are not replayed as a CUDA graph"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s launches and %s kernels per step, %s",
-        evidence.count(per_step), evidence.count(stage.kernels / stage.steps),
+      evidence.seen("%s launches and %s kernels per step, %s", evidence.count(per_step),
+        evidence.count(stage.kernels / stage.steps),
         stage.kernels > IN_PART * stage.launches and "which graphs hold in part" or "no graph"),
     },
     try = ("capture one step as a CUDA graph%s, once its shapes are static and nothing in it waits "

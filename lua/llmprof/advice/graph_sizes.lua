@@ -74,8 +74,8 @@ local function report_eager(made, engine, report)
     stage = "decode",
     title = all and "decode runs without CUDA graphs"
       or "some batches of decode lie outside the captured CUDA graphs",
-    evidence = { evidence.note(evidence.TIMELINE, "%s of %s decode steps launch their kernels one "
-      .. "by one%s", evidence.count(made.eager), evidence.count(made.all),
+    evidence = { evidence.seen("%s of %s decode steps launch their kernels one by one%s",
+      evidence.count(made.eager), evidence.count(made.all),
       #made.eager_batches > 0
         and ": batches " .. table.concat(lists.sort(made.eager_batches), ", ") or "") },
     try = all and ("leave out what makes %s run eagerly (--enforce-eager, --disable-cuda-graph), "
@@ -90,7 +90,7 @@ end
 local function report_padded(made, report)
   report.finding {
     stage = "decode", title = "decode steps run in CUDA graphs of larger batches",
-    evidence = { evidence.note(evidence.TIMELINE, "%s of %s decode steps: batches %s at least",
+    evidence = { evidence.seen("%s of %s decode steps: batches %s at least",
       evidence.count(made.padded), evidence.count(made.all), table.concat(made.as, ", ")) },
     try = "capture graphs of the batches that are served most", confidence = "medium",
   }

@@ -37,10 +37,9 @@ end
 local function report_through_host(results, stage, calls, bytes, report)
   report.finding {
     title = ("data of %s goes to the host and comes back"):format(stage.name),
-    evidence = { evidence.note(evidence.TIMELINE, "%s of %s to the host, each followed by a wait "
-      .. "and one of as much back; the GPU is idle for %s of %s",
-      evidence.things(calls, "copy"), text.bytes(bytes), evidence.time(stage.gpu_idle_ns),
-      evidence.time(stage.wall.mean_ns)) },
+    evidence = { evidence.seen("%s of %s to the host, each followed by a wait and one of as much "
+      .. "back; the GPU is idle for %s of %s", evidence.things(calls, "copy"), text.bytes(bytes),
+      evidence.time(stage.gpu_idle_ns), evidence.time(stage.wall.mean_ns)) },
     try = ("leave it on the GPU: to another rank by NCCL, an MPI that takes memory of the GPU, or "
       .. "a copy from GPU to GPU; what the CPU computes with it by a kernel%s"):format(
       evidence.remedy(results, " (torch.distributed with the backend nccl)", "")),
@@ -79,13 +78,13 @@ function rule.examine_stage(results, stage, report)
     title = ("%s copies from or to the host for %s of its time, and computes nothing meanwhile")
       :format(stage.name, evidence.percent(alone / time)),
     evidence = {
-      copies.bytes and evidence.note(evidence.TIMELINE, "%s of %s, %s/s while they run",
+      copies.bytes and evidence.seen("%s of %s, %s/s while they run",
         evidence.things(copies.calls, "copy"), text.bytes(copies.bytes),
-        text.bytes(copies.bytes / copies.ns * 1e9)) or evidence.note(evidence.TIMELINE,
-        "%s, %s on the GPU", evidence.things(copies.calls, "copy"), evidence.time(copies.ns)),
-      evidence.note(evidence.TIMELINE, "nothing else runs for %s of %s; other work takes %s, which "
-        .. "is the most that copying at the same time can hide", evidence.time(alone),
-        evidence.time(time), evidence.time(computing)),
+        text.bytes(copies.bytes / copies.ns * 1e9)) or evidence.seen("%s, %s on the GPU",
+          evidence.things(copies.calls, "copy"), evidence.time(copies.ns)),
+      evidence.seen("nothing else runs for %s of %s; other work takes %s, which is the most that "
+        .. "copying at the same time can hide", evidence.time(alone), evidence.time(time),
+        evidence.time(computing)),
     },
     try = "keep on the GPU what is copied each time (weights that are offloaded, a cache that was "
       .. "moved out), or make it smaller (8 bits); copy what comes next on a stream of its own "

@@ -41,10 +41,9 @@ function rule.examine(results, report)
     stage = decode.name,
     title = "decode slows down as the context grows",
     evidence = {
-      evidence.note(tpot.source == "metrics" and "metrics.json" or evidence.TIMELINE,
-        "each step takes %s%s longer than the one before, %s over %s steps of %s",
-        evidence.time(slope), tpot.slope_error_ns
-          and " ± " .. evidence.time(tpot.slope_error_ns) or "",
+      evidence.note(tpot.source == "metrics" and "metrics.json" or evidence.TIMELINE, "each step "
+        .. "takes %s%s longer than the one before, %s over %s steps of %s", evidence.time(slope),
+        tpot.slope_error_ns and " ± " .. evidence.time(tpot.slope_error_ns) or "",
         evidence.time(slope * steps), evidence.count(steps), evidence.time(tpot.mean_ns)),
       evidence.note("extrapolated", "a step would take %s after %s more tokens",
         evidence.time(tpot.mean_ns + slope * (steps / 2 + FAR)), evidence.count(FAR)),

@@ -67,7 +67,7 @@ function rule.examine_stage(results, stage, report)
     title = ("%s of the GPU time of %s goes into large additions and copies"):format(
       evidence.percent(share), stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s, %s together", things(long), evidence.time(long.ns)),
+      evidence.seen("%s, %s together", things(long), evidence.time(long.ns)),
     },
     try = ("fuse them into the kernel before or after: attention that takes the bias (or "
       .. "computes it inside%s), an epilogue of the matmul%s"):format(

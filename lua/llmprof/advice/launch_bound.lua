@@ -33,25 +33,25 @@ local function what_was_seen(results, stage)
   local notes = {
     evidence.note(source, "it takes %s, of which the GPU works %s", evidence.time(time),
       evidence.time(stage.gpu_busy_ns)),
-    evidence.note(evidence.TIMELINE,
-      "%swhile the GPU was idle the CPU spent %s in launching calls and %s outside CUDA", profiled,
-      evidence.time(stage.waiting.launch_ns), evidence.time(stage.waiting.host_ns)),
-    evidence.note(evidence.TIMELINE, "%s%s launches, %s in launching calls", profiled,
-      evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
+    evidence.seen("%swhile the GPU was idle the CPU spent %s in launching calls and %s outside "
+      .. "CUDA", profiled, evidence.time(stage.waiting.launch_ns),
+      evidence.time(stage.waiting.host_ns)),
+    evidence.seen("%s%s launches, %s in launching calls", profiled, evidence.count(stage.launches),
+      evidence.time(stage.api.launch.ns)),
   }
   local collectives = evidence.in_collectives(stage)
   local elsewhere = evidence.is_scheduled_elsewhere(results)
   if collectives >= NOTABLE * stage.gpu_busy_ns and not elsewhere then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s of the GPU's work are collectives, in "
-      .. "which it waits for the CPUs of other ranks, too", evidence.time(collectives))
+    notes[#notes + 1] = evidence.seen("%s of the GPU's work are collectives, in which it waits for "
+      .. "the CPUs of other ranks, too", evidence.time(collectives))
   end
   if stage.kernels_per_token then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s per step",
+    notes[#notes + 1] = evidence.seen("%s per step",
       evidence.things(stage.kernels_per_token, "kernel"))
   end
   if elsewhere then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "the process that hands the ranks their "
-      .. "steps is not in the trace: how much of that is waiting for it is not known")
+    notes[#notes + 1] = evidence.seen("the process that hands the ranks their steps is not in the "
+      .. "trace: how much of that is waiting for it is not known")
   end
   return notes
 end

@@ -25,14 +25,14 @@ end
 local function notes_of(group, copies, stage)
   local notes = {}
   if group.calls > 0 then
-    notes[1] = evidence.note(evidence.TIMELINE, "%s copies, joins, gathers and permutations take "
-      .. "%s, %s of the stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
+    notes[1] = evidence.seen("%s copies, joins, gathers and permutations take %s, %s of the "
+      .. "stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
       evidence.percent(group.share))
   end
   if copies.calls > 0 then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s within the GPU's memory take "
-      .. "%s, %s of the stage's GPU time%s", evidence.things(copies.calls, "copy"),
-      evidence.time(copies.ns), evidence.percent(evidence.part(copies.ns, stage.gpu_time_ns)),
+    notes[#notes + 1] = evidence.seen("%s within the GPU's memory take %s, %s of the stage's GPU "
+      .. "time%s", evidence.things(copies.calls, "copy"), evidence.time(copies.ns),
+      evidence.percent(evidence.part(copies.ns, stage.gpu_time_ns)),
       copies.bytes and ": " .. evidence.bytes(copies.bytes) or "")
   end
   return notes

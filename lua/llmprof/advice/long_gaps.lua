@@ -53,11 +53,10 @@ function rule.examine_stage(results, stage, report)
     title = ("the GPU waits long before %s%s in step after step of %s"):format(place.ended_by,
       where, stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%d of the %d longest gaps end there, %s to %s, %s together",
-        place.count, #results.gaps, evidence.time(place.least), evidence.time(place.most),
+      evidence.seen("%d of the %d longest gaps end there, %s to %s, %s together", place.count,
+        #results.gaps, evidence.time(place.least), evidence.time(place.most),
         evidence.time(place.ns)),
-      evidence.note(evidence.TIMELINE, "the CPU spent %s of that outside CUDA",
-        evidence.time(place.host_ns)),
+      evidence.seen("the CPU spent %s of that outside CUDA", evidence.time(place.host_ns)),
     },
     try = "look at what the program calls there: a plan or a kernel that is rebuilt for each "
       .. "length, a search for the best kernel, a file, a lock",

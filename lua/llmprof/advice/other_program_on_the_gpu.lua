@@ -20,11 +20,10 @@ function rule.examine_stage(results, stage, report)
   end)
   report.finding {
     title = ("another program works on the GPU during %s"):format(stage.name),
-    evidence = { evidence.note(evidence.TIMELINE, "%s launches of %s, few of each, last longer "
-      .. "than others like them, half of them by %s or more: the GPU went to another program",
-      evidence.count(other.calls), evidence.things(other.kinds, "kernel"),
-      evidence.time(other.p50_ns)),
-      evidence.note(evidence.TIMELINE, "%s of %s are that", evidence.time(other.excess_ns),
+    evidence = { evidence.seen("%s launches of %s, few of each, last longer than others like them, "
+      .. "half of them by %s or more: the GPU went to another program", evidence.count(other.calls),
+      evidence.things(other.kinds, "kernel"), evidence.time(other.p50_ns)),
+      evidence.seen("%s of %s are that", evidence.time(other.excess_ns),
         evidence.time(stage.wall.mean_ns)) },
     try = "see what else runs there (nvidia-smi) and stop it, or give it another GPU or a part of "
       .. "one (MIG)",

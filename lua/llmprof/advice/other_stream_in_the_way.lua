@@ -22,10 +22,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("kernels of another stream hold the steps of %s up"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "for %s of %s kernels of steps are launched and wait, while "
-        .. "another stream runs work that outlasts its step: %s a %s, mostly %s",
-        evidence.time(other.ns), evidence.time(stage.wall.mean_ns),
-        evidence.things(other.calls, "kernel"), stage.name,
+      evidence.seen("for %s of %s kernels of steps are launched and wait, while another stream "
+        .. "runs work that outlasts its step: %s a %s, mostly %s", evidence.time(other.ns),
+        evidence.time(stage.wall.mean_ns), evidence.things(other.calls, "kernel"), stage.name,
         named[1] and named[1].label or other.kernel),
     },
     try = "run that work where the GPU waits anyway, or in smaller pieces, by a stream of lower "

@@ -23,11 +23,9 @@ local function examine_stage(results, stage, report)
     stage = stage.name,
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s%s, %s on the GPU",
-        evidence.things(copies.calls, "pageable copy"),
+      evidence.seen("%s%s, %s on the GPU", evidence.things(copies.calls, "pageable copy"),
         copies.bytes and " of " .. text.bytes(copies.bytes) or "", evidence.time(copies.ns)),
-      evidence.note(evidence.TIMELINE,
-        "the CPU spent %s in %s, the GPU was idle for %s of it",
+      evidence.seen("the CPU spent %s in %s, the GPU was idle for %s of it",
         evidence.time(stage.api.sync.ns), evidence.things(stage.api.sync.calls, "waiting call"),
         evidence.time(stage.waiting.sync_ns)),
     },

@@ -54,8 +54,8 @@ function rule.examine(results, report)
     stage = stage and stage.name,
     title = ("stage %d of the pipeline has bubbles"):format(worst.stage),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s", made.text),
-      evidence.note(evidence.TIMELINE, "%s of %s; the stage that works longest is %d, with %s",
+      evidence.seen("%s", made.text),
+      evidence.seen("%s of %s; the stage that works longest is %d, with %s",
         evidence.time(worst.bubble_ns), evidence.time(made.active_ns), longest.stage,
         evidence.time(longest.busy_ns)),
     },

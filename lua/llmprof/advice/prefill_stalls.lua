@@ -51,8 +51,8 @@ local function report_small(row, most, report)
   report.finding {
     stage = "mixed", title = ("steps prefill no more than %s each"):format(
       evidence.things(row.prefilled, "token")),
-    evidence = { evidence.note(evidence.TIMELINE, "%s steps in a row prefill %s each while "
-      .. "other requests decode, and read all weights for it", evidence.count(row.count),
+    evidence = { evidence.seen("%s steps in a row prefill %s each while other requests decode, and "
+      .. "read all weights for it", evidence.count(row.count),
       evidence.things(row.prefilled, "token")),
       evidence.note("hardware", "up to about %s tokens a step takes as long as reading the weights",
         evidence.count(math.floor(most))) },
@@ -80,13 +80,12 @@ function rule.examine(results, report)
     return ("mixed steps take %s, decode steps %s"):format(evidence.time(mixed.interval_ns),
       evidence.time(decode.interval_ns))
   end
-  local notes = { evidence.note(evidence.TIMELINE,
-    "%s steps also prefill and take %s each; a decode step takes %s", evidence.count(mixed.count),
-    evidence.time(mixed.interval_ns), evidence.time(decode.interval_ns)) }
+  local notes = { evidence.seen("%s steps also prefill and take %s each; a decode step takes %s",
+    evidence.count(mixed.count), evidence.time(mixed.interval_ns),
+    evidence.time(decode.interval_ns)) }
   local stall = record.requests and record.requests.stall_ns
   if stall then
-    notes[2] = evidence.note(evidence.TIMELINE, "%s of the mean time per token go to them",
-      evidence.time(stall))
+    notes[2] = evidence.seen("%s of the mean time per token go to them", evidence.time(stall))
   end
   report.finding {
     stage = "mixed", title = "prefill of other requests stalls decode", evidence = notes,

@@ -36,8 +36,8 @@ end
 
 local function lateness(made)
   local waiting = lists.sum(made.ranks, function(own) return own.waiting_ns / #made.ranks end)
-  return evidence.note(evidence.TIMELINE, "ranks wait %s of a step in its collectives on average, "
-    .. "%s of that for rank %d, which comes %s after the next to last", evidence.time(waiting),
+  return evidence.seen("ranks wait %s of a step in its collectives on average, %s of that for rank "
+    .. "%d, which comes %s after the next to last", evidence.time(waiting),
     evidence.percent(made.share), made.rank, evidence.time(made.late_ns))
 end
 
@@ -51,17 +51,16 @@ local function cpu_times(made)
       said[#said + 1] = ("rank %d %s"):format(own.rank, evidence.time(own.cpu_ns))
     end
   end
-  return #said > 0 and evidence.note(evidence.TIMELINE, "CPU time of a step, without waiting "
-    .. "for the GPU: %s", table.concat(said, ", ")) or nil
+  return #said > 0 and evidence.seen("CPU time of a step, without waiting for the GPU: %s",
+    table.concat(said, ", ")) or nil
 end
 
 
 -- Why nothing is to be gained where no rank is slower than the late one.
 local function no_gain(record, made)
   local start = entry_of(made, made.rank).start_ns or 0
-  return evidence.note(evidence.TIMELINE, "its CPU and its GPU take no longer for a step than "
-    .. "those of rank %d%s: steps get longer, not the time from one to the next%s",
-    made.next_rank,
+  return evidence.seen("its CPU and its GPU take no longer for a step than those of rank %d%s: "
+    .. "steps get longer, not the time from one to the next%s", made.next_rank,
     start > 0 and (", but it begins %s after the first rank"):format(evidence.time(start)) or "",
     record.source == "labels" and "; the process that gives it its steps is not in the trace" or "")
 end
@@ -70,8 +69,7 @@ end
 local function notes_of(record, made)
   local notes, verdict = { lateness(made) }, record.verdict or {}
   if verdict.instead and verdict.rank == made.rank and verdict.phase == made.phase then
-    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "rank %d arrived late: %s", made.rank,
-      verdict.instead)
+    notes[#notes + 1] = evidence.seen("rank %d arrived late: %s", made.rank, verdict.instead)
   end
   notes[#notes + 1] = cpu_times(made)
   if made.gain_ns == 0 then notes[#notes + 1] = no_gain(record, made) end
@@ -117,10 +115,9 @@ end
 -- Without steps: who is late, and nothing to hold it against.
 local function report_whole(record, report)
   local verdict = record.verdict
-  local notes = { evidence.note(evidence.TIMELINE, "%s", verdict.text) }
+  local notes = { evidence.seen("%s", verdict.text) }
   if verdict.instead then
-    notes[2] = evidence.note(evidence.TIMELINE, "rank %d arrived late: %s", verdict.rank,
-      verdict.instead)
+    notes[2] = evidence.seen("rank %d arrived late: %s", verdict.rank, verdict.instead)
   end
   report.finding { title = title_of(record, verdict), evidence = notes, confidence = "high",
     try = remedy(record, { rank = verdict.rank, ranks = {} }) }
@@ -152,10 +149,10 @@ end
 
 local function report_mpi(record, late, most, report)
   report.finding { title = title_of(record, late), confidence = "high",
-    evidence = { evidence.note(evidence.TIMELINE, "rank %d is in MPI's calls for %s, rank %d for "
-      .. "%s", most.rank, evidence.time(most.mpi_ns), late.rank, evidence.time(late.mpi_ns)),
-      evidence.note(evidence.TIMELINE, "the kernels of rank %d take %s, those of rank %d %s",
-        late.rank, evidence.time(late.gpu_time_ns), most.rank, evidence.time(most.gpu_time_ns)) },
+    evidence = { evidence.seen("rank %d is in MPI's calls for %s, rank %d for %s", most.rank,
+      evidence.time(most.mpi_ns), late.rank, evidence.time(late.mpi_ns)),
+      evidence.seen("the kernels of rank %d take %s, those of rank %d %s", late.rank,
+        evidence.time(late.gpu_time_ns), most.rank, evidence.time(most.gpu_time_ns)) },
     try = remedy(record, { rank = late.rank, next_rank = most.rank, ranks = {
       { rank = late.rank, work_ns = late.gpu_time_ns }, { rank = most.rank } } }) }
 end

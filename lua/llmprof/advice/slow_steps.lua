@@ -53,10 +53,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("a few steps of %s take many times as long as the others"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s took %s to %s, half of all less than %s",
-        count, evidence.time(slow.min_ns), evidence.time(slow.max_ns),
-        evidence.time(slow.median_ns)),
-      evidence.note(evidence.TIMELINE, "%s of all its time are that%s",
+      evidence.seen("%s took %s to %s, half of all less than %s", count, evidence.time(slow.min_ns),
+        evidence.time(slow.max_ns), evidence.time(slow.median_ns)),
+      evidence.seen("%s of all its time are that%s",
         evidence.percent(slow.excess_ns / slow.total_ns), idle or ""),
     },
     try = "warm up with the lengths and as many requests at once as are served (load.warmup, "

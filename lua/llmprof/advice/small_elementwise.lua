@@ -37,10 +37,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s runs many short elementwise kernels"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.TIMELINE, "%s of %s kernels are elementwise or reduce, not fused, and "
-        .. "shorter than about %s; together %s", evidence.count(small.calls),
-        evidence.count(stage.kernels), evidence.time(evidence.SHORT_NS),
-        evidence.time(small.ns)),
+      evidence.seen("%s of %s kernels are elementwise or reduce, not fused, and shorter than about "
+        .. "%s; together %s", evidence.count(small.calls), evidence.count(stage.kernels),
+        evidence.time(evidence.SHORT_NS), evidence.time(small.ns)),
     }, small, stage),
     try = evidence.remedy(results, "torch.compile, or fused modules", "fused kernels")
       .. " for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm",

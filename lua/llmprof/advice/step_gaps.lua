@@ -40,10 +40,9 @@ function rule.examine(results, report)
         stage = stage.name,
         title = ("the GPU is idle between the steps of %s"):format(stage.name),
         evidence = {
-          evidence.note(evidence.TIMELINE, "%s idle between %s steps, of %s",
-            evidence.time(steps.idle_ns), evidence.count(steps.count),
-            evidence.time(stage.wall.mean_ns)),
-          evidence.note(evidence.TIMELINE, "the CPU spent it %s", activities(steps)),
+          evidence.seen("%s idle between %s steps, of %s", evidence.time(steps.idle_ns),
+            evidence.count(steps.count), evidence.time(stage.wall.mean_ns)),
+          evidence.seen("the CPU spent it %s", activities(steps)),
         },
         try = "prepare the next step while the GPU works on this one: choose the token on the "
           .. "GPU, look at it one step later, move text work to another thread",

@@ -49,12 +49,11 @@ function rule.examine(results, report)
   end
   local most, thread = mostly(own), thread_of(record, own.rank)
   local notes = {
-    evidence.note(evidence.TIMELINE, "%s idle before each decode step, of %s to the next",
-      evidence.time(own.idle_ns), evidence.time(own.interval_ns)),
-    evidence.note(evidence.TIMELINE, "of that the worker's CPU was for %s %s",
-      evidence.time(most.ns), most.text),
+    evidence.seen("%s idle before each decode step, of %s to the next", evidence.time(own.idle_ns),
+      evidence.time(own.interval_ns)),
+    evidence.seen("of that the worker's CPU was for %s %s", evidence.time(most.ns), most.text),
   }
-  if thread then notes[3] = evidence.note(evidence.TIMELINE, "%s", thread) end
+  if thread then notes[3] = evidence.seen("%s", thread) end
   report.finding {
     stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,
     try = (results.engine and evidence.engine_settings(results, evidence.find(results, "decode"))

@@ -54,9 +54,9 @@ local function part_of(results, stage, groups)
   return { calls = lists.sum(groups, "calls"), notes = lists.map(lists.first(groups, 3),
     function(group)
       local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
-      return evidence.note(evidence.TIMELINE, "%s%s, %s in them: %s",
-        evidence.things(group.calls, "waiting call"), each ~= "0"
-          and (", %s a step"):format(each) or "", evidence.time(group.ns), in_words(group))
+      return evidence.seen("%s%s, %s in them: %s", evidence.things(group.calls, "waiting call"),
+        each ~= "0" and (", %s a step"):format(each) or "", evidence.time(group.ns),
+        in_words(group))
     end) }
 end
 

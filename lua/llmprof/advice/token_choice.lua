@@ -29,9 +29,9 @@ local function examine_sorts(results, stage, report)
   local sorts = evidence.kernels(results, stage, of_step)
   report.finding {
     title = ("%s sorts the vocabulary for each token"):format(stage.name),
-    evidence = evidence.with_kernels({ evidence.note(evidence.TIMELINE,
-      "sorts and sums outside of layers take %s, %s of the stage's GPU time",
-      evidence.time(sorts.ns), evidence.percent(sorts.share)) }, sorts, stage),
+    evidence = evidence.with_kernels({ evidence.seen("sorts and sums outside of layers take %s, %s "
+      .. "of the stage's GPU time", evidence.time(sorts.ns),
+      evidence.percent(sorts.share)) }, sorts, stage),
     try = "sample without sorting: kernels that reject what is outside of top-k and top-p "
       .. "(FlashInfer), or the most likely few hundred first" .. evidence.remedy(results,
         " (torch.topk)", ""),
@@ -84,10 +84,9 @@ local function examine_drafts(results, stage, draft, report)
   report.finding {
     title = ("%s drafts tokens that no step verifies"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "drafts take %s of the stage's GPU time",
-        evidence.percent(drafts.share)),
-      evidence.note(evidence.TIMELINE, "what follows them works on as many tokens as one draft: "
-        .. "%s has no more blocks there", same.label),
+      evidence.seen("drafts take %s of the stage's GPU time", evidence.percent(drafts.share)),
+      evidence.seen("what follows them works on as many tokens as one draft: %s has no more blocks "
+        .. "there", same.label),
     },
     try = "a step that verifies the drafted tokens of each sequence together, or no drafts",
     changes = { ("remove(kernels:where { stage = %q, part = %q })"):format(stage.name,

@@ -76,10 +76,9 @@ function rule.examine_stage(_, stage, report)
   report.finding {
     title = title_of(slow),
     evidence = {
-      evidence.note(evidence.TIMELINE, "the first of them is step %s; half of all steps take less "
-        .. "than %s", evidence.count(slow.first), evidence.time(slow.usual_ns)),
-      evidence.note(evidence.TIMELINE, "%s of the time of all steps are that",
-        evidence.percent(share)),
+      evidence.seen("the first of them is step %s; half of all steps take less than %s",
+        evidence.count(slow.first), evidence.time(slow.usual_ns)),
+      evidence.seen("%s of the time of all steps are that", evidence.percent(share)),
     },
     try = not (slow.every or slow.groups) and FIRST_USE or tries[slow.part] or OTHER,
     changes = { ("even(%q)"):format(stage.name) },
