@@ -189,13 +189,6 @@ static int f_has(lua_State *L) {
   return 1;
 }
 
-/* trace:with_details() -> details of kernels are wanted, too: read them with
- * the operations, where they are not loaded yet */
-static int f_with_details(lua_State *L) {
-  llmprof_trace_with_details(check_trace(L));
-  return 0;
-}
-
 /* trace:knows(fact) -> can the trace say so; fact is one of calls (which
  * launched an operation), graph_nodes, host_memory (of copies), payloads (of
  * ranges), allocations, diagnostics */
@@ -536,7 +529,6 @@ static const luaL_Reg methods[] = {
     {"threads", f_threads},
     {"has", f_has},
     {"knows", f_knows},
-    {"with_details", f_with_details},
     {"timeless", f_timeless},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},

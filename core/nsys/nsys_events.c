@@ -48,37 +48,22 @@ enum {
   DETAIL_SHORT,
   DETAIL_MANGLED,
   DETAIL_NODE,
-  DETAIL_COLUMNS,
-  DETAIL_START = DETAIL_COLUMNS, /* where they are read alone */
+  DETAIL_START,
   DETAIL_END,
-  DETAIL_TIMED_COLUMNS
+  DETAIL_COLUMNS
 };
-
-/* From column `at` on. */
-#define DETAIL_NAMES(at)                                              \
-  [(at) + DETAIL_GRID] = "gridX", [(at) + DETAIL_GRID + 1] = "gridY", \
-          [(at) + DETAIL_GRID + 2] = "gridZ",                         \
-          [(at) + DETAIL_BLOCK] = "blockX",                           \
-          [(at) + DETAIL_BLOCK + 1] = "blockY",                       \
-          [(at) + DETAIL_BLOCK + 2] = "blockZ",                       \
-          [(at) + DETAIL_REGISTERS] = "registersPerThread",           \
-          [(at) + DETAIL_STATIC] = "staticSharedMemory",              \
-          [(at) + DETAIL_DYNAMIC] = "dynamicSharedMemory",            \
-          [(at) + DETAIL_SHORT] = "shortName",                        \
-          [(at) + DETAIL_MANGLED] = "mangledName",                    \
-          [(at) + DETAIL_NODE] = "graphNodeId"
 
 typedef struct detail_loader {
   const nsys_export *export;
   llmprof_builder *builder;
 } detail_loader;
 
-static inline bool add_detail(const nsys_export *export,
-                              llmprof_builder *builder, const int64_t *values,
-                              llmprof_error *err) {
+/* Those of kernels that were added. */
+static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
+  const detail_loader *l = user;
   llmprof_detail_row row = {
-      .short_name = llmprof_nsys_string(export, values[DETAIL_SHORT]),
-      .mangled_name = llmprof_nsys_string(export, values[DETAIL_MANGLED]),
+      .short_name = llmprof_nsys_string(l->export, values[DETAIL_SHORT]),
+      .mangled_name = llmprof_nsys_string(l->export, values[DETAIL_MANGLED]),
       .graph_node = values[DETAIL_NODE],
       .shape = {.registers = llmprof_u32(values[DETAIL_REGISTERS]),
                 .static_shared = llmprof_u32(values[DETAIL_STATIC]),
@@ -88,25 +73,33 @@ static inline bool add_detail(const nsys_export *export,
     row.shape.grid[i] = llmprof_u32(values[DETAIL_GRID + i]);
     row.shape.block[i] = llmprof_u32(values[DETAIL_BLOCK + i]);
   }
-  return llmprof_builder_add_detail(builder, &row, err);
-}
-
-/* Those of kernels that were added. */
-static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
-  const detail_loader *loader = user;
-  return !llmprof_nsys_has_time(loader->export, values[DETAIL_START],
+  return !llmprof_nsys_has_time(l->export, values[DETAIL_START],
                                 values[DETAIL_END]) ||
-         add_detail(loader->export, loader->builder, values, err);
+         llmprof_builder_add_detail(l->builder, &row, err);
 }
 
-EACH_ROW(take_details, take_detail, DETAIL_TIMED_COLUMNS)
+EACH_ROW(take_details, take_detail, DETAIL_COLUMNS)
 
 bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err) {
   static const char *const columns[] = {
-      DETAIL_NAMES(0), [DETAIL_START] = "start", [DETAIL_END] = "end"};
+      [DETAIL_GRID] = "gridX",
+      [DETAIL_GRID + 1] = "gridY",
+      [DETAIL_GRID + 2] = "gridZ",
+      [DETAIL_BLOCK] = "blockX",
+      [DETAIL_BLOCK + 1] = "blockY",
+      [DETAIL_BLOCK + 2] = "blockZ",
+      [DETAIL_REGISTERS] = "registersPerThread",
+      [DETAIL_STATIC] = "staticSharedMemory",
+      [DETAIL_DYNAMIC] = "dynamicSharedMemory",
+      [DETAIL_SHORT] = "shortName",
+      [DETAIL_MANGLED] = "mangledName",
+      [DETAIL_NODE] = "graphNodeId",
+      [DETAIL_START] = "start",
+      [DETAIL_END] = "end",
+  };
   static const nsys_table table = {
-      .spec = {"CUPTI_ACTIVITY_KIND_KERNEL", columns, DETAIL_TIMED_COLUMNS, 0},
+      .spec = {"CUPTI_ACTIVITY_KIND_KERNEL", columns, DETAIL_COLUMNS, 0},
       .recorded_as = LLMPROF_TABLE_KERNELS,
       .fact = LLMPROF_KNOWS_GRAPH_NODES,
       .known_by = DETAIL_NODE,
@@ -128,7 +121,6 @@ enum {
   OP_PLACED,
   OP_NAME = OP_PLACED, /* of kernels */
   OP_KERNEL_COLUMNS,
-  OP_DETAILED_COLUMNS = OP_KERNEL_COLUMNS + DETAIL_COLUMNS,
   OP_BYTES = OP_PLACED, /* of the others */
   OP_OTHER_COLUMNS,
   OP_COPY_KIND = OP_OTHER_COLUMNS, /* of copies */
@@ -145,12 +137,6 @@ enum {
 static const char *const kernel_columns[] = {
     PLACED_COLUMNS,
     [OP_NAME] = "demangledName",
-};
-
-static const char *const detailed_columns[] = {
-    PLACED_COLUMNS,
-    [OP_NAME] = "demangledName",
-    DETAIL_NAMES(OP_KERNEL_COLUMNS),
 };
 
 static const char *const copy_columns[] = {
@@ -179,14 +165,6 @@ static const nsys_table op_tables[LLMPROF_OP_KINDS] = {
                                 OP_OTHER_COLUMNS, 0},
                        .recorded_as = LLMPROF_TABLE_GRAPHS,
                        .fact = LLMPROF_FACTS},
-};
-
-static const nsys_table detailed_table = {
-    .spec = {"CUPTI_ACTIVITY_KIND_KERNEL", detailed_columns,
-             OP_DETAILED_COLUMNS, 0},
-    .recorded_as = LLMPROF_TABLE_KERNELS,
-    .fact = LLMPROF_KNOWS_GRAPH_NODES,
-    .known_by = OP_KERNEL_COLUMNS + DETAIL_NODE,
 };
 
 enum {
@@ -244,16 +222,6 @@ static bool take_kernel(void *user, const int64_t *values, llmprof_error *err) {
   op_loader *loader = user;
   loader->row.name = llmprof_nsys_string(loader->export, values[OP_NAME]);
   return take_op(loader, values, err);
-}
-
-static bool take_detailed(void *user, const int64_t *values,
-                          llmprof_error *err) {
-  const op_loader *loader = user;
-  return take_kernel(user, values, err) &&
-         (!llmprof_nsys_has_time(loader->export, values[OP_START],
-                                 values[OP_END]) ||
-          add_detail(loader->export, loader->builder,
-                     values + OP_KERNEL_COLUMNS, err));
 }
 
 /* Sets and graphs, whose names are known before. */
@@ -333,31 +301,18 @@ static bool name_ops(op_loader *loader, llmprof_error *err) {
 }
 
 EACH_ROW(take_kernels, take_kernel, OP_KERNEL_COLUMNS)
-EACH_ROW(take_detailed_kernels, take_detailed, OP_DETAILED_COLUMNS)
 EACH_ROW(take_copies, take_copy, OP_COPY_COLUMNS)
 EACH_ROW(take_others, take_other, OP_OTHER_COLUMNS)
 
-static bool scan_kernels(op_loader *l, llmprof_error *err) {
-  if (llmprof_builder_wants_details(l->builder))
-    return take_rows(l->export, l->builder, &detailed_table,
-                     take_detailed_kernels, l, err);
-  return take_rows(l->export, l->builder, &op_tables[LLMPROF_KERNEL],
-                   take_kernels, l, err);
-}
-
 static bool scan_ops(op_loader *l, llmprof_error *err) {
-  const nsys_table *table = &op_tables[l->row.kind];
-  switch (l->row.kind) {
-  case LLMPROF_KERNEL:
-    return scan_kernels(l, err);
-  case LLMPROF_COPY:
-    return take_rows(l->export, l->builder, table, take_copies, l, err);
-  case LLMPROF_SET:
-  case LLMPROF_GRAPH:
-  case LLMPROF_OP_KINDS:
-    break;
-  }
-  return take_rows(l->export, l->builder, table, take_others, l, err);
+  static const llmprof_scan_take_rows takers[] = {
+      [LLMPROF_KERNEL] = take_kernels,
+      [LLMPROF_COPY] = take_copies,
+      [LLMPROF_SET] = take_others,
+      [LLMPROF_GRAPH] = take_others,
+  };
+  return take_rows(l->export, l->builder, &op_tables[l->row.kind],
+                   takers[l->row.kind], l, err);
 }
 
 bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,

@@ -269,11 +269,6 @@ static size_t kernel_rows(const llmprof_builder *builder) {
                                          : ops->first[LLMPROF_COPY];
 }
 
-bool llmprof_builder_wants_details(const llmprof_builder *builder) {
-  const llmprof_trace *trace = builder->trace;
-  return trace->with_details && !trace->loaded[LLMPROF_PART_DETAILS];
-}
-
 bool llmprof_builder_add_detail(llmprof_builder *b,
                                 const llmprof_detail_row *detail,
                                 llmprof_error *err) {

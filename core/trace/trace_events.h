@@ -221,10 +221,6 @@ bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
                          const char *form, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Say, before operations are loaded, that details of kernels will be asked for
- * too: a reader that finds them beside each other reads both at once. */
-void llmprof_trace_with_details(llmprof_trace *trace);
-
 /* What a GPU of AMD is called whose recorder wrote no name, by its compute
  * units and bytes of memory: one of the Instinct accelerators, else "AMD GPU".
  */

@@ -42,7 +42,6 @@ struct llmprof_trace {
   llmprof_builder *builder;
   llmprof_reading from;
   bool loaded[LLMPROF_PIECES];
-  bool with_details; /* they are wanted with the operations */
   bool has[LLMPROF_TABLES];
   bool knows[LLMPROF_FACTS];
   size_t timeless[LLMPROF_TABLES]; /* events without a time, left out */

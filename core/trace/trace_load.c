@@ -46,18 +46,6 @@ static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   return end_part(trace->builder, part, err);
 }
 
-/* Details that the reader added with the operations are a part of their own. */
-static bool end_details(llmprof_trace *trace, llmprof_error *err) {
-  bool *loaded = &trace->loaded[LLMPROF_PART_DETAILS];
-  if (*loaded || !trace->details.count) return true;
-  *loaded = end_part(trace->builder, LLMPROF_PART_DETAILS, err);
-  return *loaded;
-}
-
-void llmprof_trace_with_details(llmprof_trace *trace) {
-  trace->with_details = true;
-}
-
 /* What follows from others: as the reader has it, else computed. */
 static bool derive(llmprof_trace *trace, int piece, llmprof_error *err) {
   llmprof_error why = {0};
@@ -82,11 +70,10 @@ static bool load_piece(llmprof_trace *trace, int piece, llmprof_error *err) {
            llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) &&
            llmprof_trace_load(trace, LLMPROF_PART_RANGES, err) &&
            derive(trace, piece, err);
-  if (piece != LLMPROF_PART_DETAILS && piece != LLMPROF_PART_STACKS)
-    return fill(trace, (llmprof_part)piece, err) &&
-           (piece != LLMPROF_PART_OPS || end_details(trace, err));
-  return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) &&
-         (trace->loaded[piece] || fill(trace, (llmprof_part)piece, err));
+  bool is_of_ops =
+      piece == LLMPROF_PART_DETAILS || piece == LLMPROF_PART_STACKS;
+  return (!is_of_ops || llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) &&
+         fill(trace, (llmprof_part)piece, err);
 }
 
 bool llmprof_trace_load(llmprof_trace *trace, int piece, llmprof_error *err) {

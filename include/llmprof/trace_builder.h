@@ -19,8 +19,7 @@ typedef struct llmprof_builder llmprof_builder;
 /* Parts of a trace, which are loaded one by one when something needs them. */
 typedef enum llmprof_part {
   LLMPROF_PART_OPS,
-  LLMPROF_PART_DETAILS, /* of kernels; loaded after the operations, or with
-                           them: llmprof_builder_wants_details() */
+  LLMPROF_PART_DETAILS, /* of kernels; loaded after the operations */
   LLMPROF_PART_CALLS,
   LLMPROF_PART_RANGES,
   LLMPROF_PART_DIAGNOSTICS,
@@ -225,10 +224,6 @@ bool llmprof_builder_add_op(llmprof_builder *builder, const llmprof_op_row *op,
 bool llmprof_builder_op_name(llmprof_builder *builder, llmprof_op_kind kind,
                              llmprof_copy_kind copy_kind, const char *label,
                              uint32_t *string);
-
-/* May a reader add the details of each kernel behind it, while operations are
- * loaded? Where it does, for all of them, it is not asked for that part. */
-bool llmprof_builder_wants_details(const llmprof_builder *builder);
 
 /* What a kernel was launched with; LLMPROF_NONE where not recorded. */
 typedef struct llmprof_shape {

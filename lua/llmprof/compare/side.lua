@@ -56,7 +56,7 @@ end
 -- Results of a trace, as llmprof.analysis makes them. What they were made of is given back
 -- before another trace is read.
 function side.trace_results(path)
-  local trace = trace_file.open_whole(path)
+  local trace = trace_file.open(path)
   local results = results_of(trace, path)
   trace:close()
   interrupt.collect()

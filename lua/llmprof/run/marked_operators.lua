@@ -404,7 +404,7 @@ end
 -- many operations of replays got one, and how many there are.
 function marked_operators.add_replayed(made, path, captures)
   local all = lists.flat(captures, captures_in)
-  local trace <close> = trace_file.open_whole(path)
+  local trace <close> = trace_file.open(path)
   local operations = operations_of(trace)
   local joined, count = join(operations, all)
   if joined == 0 then return 0, count end

@@ -75,7 +75,7 @@ end
 -- ---- reading ----
 
 local function read_trace(path, knowledge)
-  local opened = trace_file.open_whole(path)
+  local opened = trace_file.open(path)
   trace_file.check(opened)
   local made, without = part.of(opened, path, knowledge), trace_file.without_time(opened)
   opened:close()

@@ -43,14 +43,6 @@ function trace_file.open(path)
 end
 
 
--- The same of one that is analysed: what is known of its kernels is read with these.
-function trace_file.open_whole(path)
-  local opened = trace_file.open(path)
-  opened:with_details()
-  return opened
-end
-
-
 -- ---- is it whole ----
 
 -- Is a timeline fit to be analysed? Readers leave out events without a start or that end before

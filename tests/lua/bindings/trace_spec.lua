@@ -36,26 +36,6 @@ describe("llmprof.trace", function()
     assert.is_true(t:has "ranges")
   end)
 
-  it("reads details with the operations, where it is said before", function()
-    local paths = { TINY, NODES, FIXTURES .. "odd/nothing.sqlite" }
-    -- its names are long: two minutes with a collector that never rests
-    if not os.getenv "LLMPROF_TEST_GC" then table.insert(paths, RECORDED) end
-    for _, path in ipairs(paths) do
-      local apart, together = assert(trace.open(path)), assert(trace.open(path))
-      together:with_details()
-      local all, same = assert(apart:frame "kernels"), assert(together:frame "kernels")
-      assert.equal(#all, #same)
-      for _, column in ipairs(all:columns()) do
-        assert.same(all:values(column.name), same:values(column.name))
-      end
-      assert.equal(apart:knows "graph_nodes", together:knows "graph_nodes")
-      together:with_details() -- too late, and no harm
-      assert.equal(#all, #assert(together:frame "kernels"))
-      apart:close()
-      together:close()
-    end
-  end)
-
   it("tells what the trace can say", function()
     for _, fact in ipairs { "calls", "graph_nodes", "payloads", "allocations", "diagnostics" } do
       assert.is_true(t:knows(fact))

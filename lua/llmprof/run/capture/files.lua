@@ -47,7 +47,7 @@ end
 -- together.
 local function look_into(path, format)
   local ok, result = errors.call(function()
-    local trace <close> = trace_file.open_whole(path)
+    local trace <close> = trace_file.open(path)
     trace_file.check(trace)
     return about(trace, path, format)
   end)

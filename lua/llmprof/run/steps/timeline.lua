@@ -63,7 +63,7 @@ function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 
 function step.restore(ctx)
-  local trace = trace_file.open_whole(ctx.run:source(layout.timeline))
+  local trace = trace_file.open(ctx.run:source(layout.timeline))
   check_captured(trace)
   ctx.state.trace = trace
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
