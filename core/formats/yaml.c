@@ -224,67 +224,19 @@ static llmprof_value *copy_node(reader *r, const yaml_event_t *event,
 
 /* ---- scalars ---- */
 
-static const struct {
-  const char *tag, *shown;
-  llmprof_type type;
-} tags[] = {
-    {YAML_STR_TAG, "!!str", LLMPROF_STRING},
-    {YAML_INT_TAG, "!!int", LLMPROF_INT},
-    {YAML_FLOAT_TAG, "!!float", LLMPROF_DOUBLE},
-    {YAML_BOOL_TAG, "!!bool", LLMPROF_BOOL},
-    {YAML_NULL_TAG, "!!null", LLMPROF_NULL},
-    {YAML_SEQ_TAG, "!!seq", LLMPROF_LIST},
-    {YAML_MAP_TAG, "!!map", LLMPROF_MAP},
-};
-
-/* The type that the tag asks for. */
-static bool type_of_tag(const reader *r, const yaml_event_t *event,
-                        const yaml_char_t *tag, llmprof_type *type,
-                        const char **shown) {
+/* Values are what they look like. */
+static bool check_untagged(const reader *r, const yaml_event_t *event,
+                           const yaml_char_t *tag) {
   char quoted[LLMPROF_LEX_QUOTED];
-  for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
-    if (strcmp((const char *)tag, tags[i].tag) != 0) continue;
-    *type = tags[i].type;
-    *shown = tags[i].shown;
-    return true;
-  }
-  llmprof_lex_quote(quoted, (const char *)tag, strlen((const char *)tag));
-  return fail_at(r, LLMPROF_UNSUPPORTED, event, "unknown tag %s", quoted);
-}
-
-/* The tag of a list or a map can only say what it is anyway. */
-static bool check_tag(const reader *r, const yaml_event_t *event,
-                      const yaml_char_t *tag, llmprof_type type) {
-  llmprof_type wanted;
-  const char *shown;
   if (!tag) return true;
-  if (!type_of_tag(r, event, tag, &wanted, &shown)) return false;
-  return wanted == type ||
-         fail_at(r, LLMPROF_SYNTAX, event, "this is not of type %s", shown);
+  llmprof_lex_quote(quoted, (const char *)tag, strlen((const char *)tag));
+  return fail_at(r, LLMPROF_UNSUPPORTED, event, "tags are not known: %s",
+                 quoted);
 }
 
 static const char *text_of(const yaml_event_t *event, size_t *size) {
   *size = event->data.scalar.length;
   return (const char *)event->data.scalar.value;
-}
-
-static bool scalar_type(const reader *r, const yaml_event_t *event,
-                        llmprof_type *type) {
-  size_t size;
-  const char *text = text_of(event, &size), *shown;
-  const yaml_char_t *tag = event->data.scalar.tag;
-  llmprof_type found = llmprof_yaml_type(text, size);
-  if (!tag) {
-    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    *type = plain ? found : LLMPROF_STRING;
-    return true;
-  }
-  if (!type_of_tag(r, event, tag, type, &shown)) return false;
-  bool decimal = found == LLMPROF_INT && !memchr("xo", text[size > 1], 2);
-  if (*type == found || *type == LLMPROF_STRING ||
-      (*type == LLMPROF_DOUBLE && decimal))
-    return true;
-  return fail_at(r, LLMPROF_SYNTAX, event, "this is not of type %s", shown);
 }
 
 static llmprof_value *number(const reader *r, const yaml_event_t *event,
@@ -310,8 +262,11 @@ static llmprof_value *number(const reader *r, const yaml_event_t *event,
 static llmprof_value *read_scalar(reader *r, const yaml_event_t *event) {
   size_t size;
   const char *text = text_of(event, &size);
-  llmprof_type type;
-  if (!count_node(r, event, size) || !scalar_type(r, event, &type)) return NULL;
+  bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+  llmprof_type type = plain ? llmprof_yaml_type(text, size) : LLMPROF_STRING;
+  if (!count_node(r, event, size) ||
+      !check_untagged(r, event, event->data.scalar.tag))
+    return NULL;
   switch (type) {
   case LLMPROF_NULL:
     return made(r, llmprof_value_new_null());
@@ -357,7 +312,7 @@ static bool read_items(reader *r, llmprof_value *list, size_t depth) {
 
 static bool is_merge(const yaml_event_t *event) {
   size_t size;
-  if (event->type != YAML_SCALAR_EVENT || event->data.scalar.tag ||
+  if (event->type != YAML_SCALAR_EVENT ||
       event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
     return false;
   const char *text = text_of(event, &size);
@@ -379,7 +334,7 @@ static bool read_key(reader *r, const yaml_event_t *event, const char **key,
     return fail_at(r, LLMPROF_UNSUPPORTED, event, "key is a list or a map");
   *key = text_of(event, size);
   const yaml_char_t *anchor = event->data.scalar.anchor;
-  return check_tag(r, event, event->data.scalar.tag, LLMPROF_STRING) &&
+  return check_untagged(r, event, event->data.scalar.tag) &&
          (!anchor ||
           remember(r, anchor, llmprof_value_new_string(*key, *size)));
 }
@@ -480,7 +435,7 @@ static llmprof_value *read_holder(reader *r, const yaml_event_t *event,
   const yaml_char_t *tag =
       map ? event->data.mapping_start.tag : event->data.sequence_start.tag;
   if (!count_node(r, event, 0) || !check_depth(r, event, depth) ||
-      !check_tag(r, event, tag, map ? LLMPROF_MAP : LLMPROF_LIST))
+      !check_untagged(r, event, tag))
     return NULL;
   llmprof_value *value =
       made(r, map ? llmprof_value_new_map() : llmprof_value_new_list());

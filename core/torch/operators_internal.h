@@ -21,7 +21,6 @@ typedef struct host_event {
   uint32_t name, category, shapes; /* strings */
   uint32_t process, thread, parent;
   uint32_t mark; /* row: the innermost where it starts */
-  uint32_t twin; /* row of another process with the same id */
   bool is_call;
 } host_event;
 

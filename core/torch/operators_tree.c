@@ -135,32 +135,17 @@ bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
 
 /* ---- attribution ---- */
 
-/* Ids to host rows: of each process the first row with an id, as ids are
- * unique within a process. Rows of several processes are a chain of twins. */
+/* Ids to host rows: the first row with an id, which is unique within a
+ * process. */
 typedef struct id_row {
-  int64_t id;
+  int64_t id, process;
   uint32_t row;
 } id_row;
 
-static uint32_t of_process(const host_event *host, uint32_t row,
-                           uint32_t process) {
-  while (row != NO_ROW && host[row].process != process) row = host[row].twin;
-  return row;
-}
-
-static bool table_add(llmprof_intern *table, host_event *host, int64_t id,
-                      uint32_t row) {
-  const id_row none = {id, NO_ROW};
-  id_row *last = llmprof_intern_put(table, &none);
-  if (!last) return false;
-  if (of_process(host, last->row, host[row].process) != NO_ROW) return true;
-  host[row].twin = last->row;
-  last->row = row;
-  return true;
-}
-
-static uint32_t table_find(const llmprof_intern *table, int64_t id) {
-  const id_row *found = llmprof_intern_seek(table, &id);
+static uint32_t find(const llmprof_intern *table, int64_t id,
+                     uint32_t process) {
+  const int64_t key[] = {id, process};
+  const id_row *found = llmprof_intern_seek(table, key);
   return found ? found->row : NO_ROW;
 }
 
@@ -172,10 +157,12 @@ static size_t distance(size_t a, size_t b) {
  * operation's own pid is a GPU, and merged files keep a process together. */
 static uint32_t nearest(const llmprof_operators *o, const llmprof_intern *table,
                         int64_t id, const gpu_event *e) {
-  uint32_t best = table_find(table, id);
-  for (uint32_t row = best; row != NO_ROW; row = o->host[row].twin) {
-    if (distance(o->host[row].event, e->event) <
-        distance(o->host[best].event, e->event))
+  uint32_t best = NO_ROW;
+  for (uint32_t process = 0; process < o->processes.count; process++) {
+    uint32_t row = find(table, id, process);
+    if (best == NO_ROW ||
+        (row != NO_ROW && distance(o->host[row].event, e->event) <
+                              distance(o->host[best].event, e->event)))
       best = row;
   }
   return best;
@@ -188,12 +175,11 @@ typedef struct tables {
 
 static bool fill_tables(const llmprof_operators *o, tables *t) {
   for (size_t i = 0; i < o->host_count; i++) {
-    host_event *e = &o->host[i];
-    int64_t id = e->is_call ? e->correlation : e->external_id;
-    e->twin = NO_ROW;
-    if (id == NO_VALUE || (!id && !e->is_call)) continue;
-    if (!table_add(e->is_call ? &t->calls : &t->operators, o->host, id,
-                   (uint32_t)i))
+    const host_event *e = &o->host[i];
+    const id_row one = {e->is_call ? e->correlation : e->external_id,
+                        e->process, (uint32_t)i};
+    if (one.id == NO_VALUE || (!one.id && !e->is_call)) continue;
+    if (!llmprof_intern_put(e->is_call ? &t->calls : &t->operators, &one))
       return false;
   }
   return true;
@@ -209,11 +195,9 @@ static uint32_t find_operator(const llmprof_operators *o, const tables *t,
                               const gpu_event *e, uint32_t call) {
   if (call == NO_ROW) return nearest(o, &t->operators, e->external_id, e);
   const host_event *by = &o->host[call];
-  uint32_t row = of_process(o->host, table_find(&t->operators, e->external_id),
-                            by->process);
+  uint32_t row = find(&t->operators, e->external_id, by->process);
   if (row != NO_ROW) return row;
-  row = of_process(o->host, table_find(&t->operators, by->external_id),
-                   by->process);
+  row = find(&t->operators, by->external_id, by->process);
   return row != NO_ROW ? row : operator_around(o, call);
 }
 
@@ -259,8 +243,8 @@ static void attribute(llmprof_operators *o, const tables *t) {
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
   if (!o->gpu_count) return true;
   tables t = {0};
-  llmprof_intern_init_keyed(&t.operators, sizeof(id_row), sizeof(int64_t));
-  llmprof_intern_init_keyed(&t.calls, sizeof(id_row), sizeof(int64_t));
+  llmprof_intern_init_keyed(&t.operators, sizeof(id_row), 2 * sizeof(int64_t));
+  llmprof_intern_init_keyed(&t.calls, sizeof(id_row), 2 * sizeof(int64_t));
   bool ok = fill_tables(o, &t) || llmprof_fail_nomem(err);
   if (ok) attribute(o, &t);
   llmprof_intern_free(&t.operators);
