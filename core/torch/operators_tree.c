@@ -5,6 +5,7 @@
 #include "frame/sort.h"
 #include "frame/times.h"
 #include "torch/operators_internal.h"
+#include "torch/torch_internal.h"
 
 /* ---- marks ---- */
 
@@ -135,51 +136,27 @@ bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
 
 /* ---- attribution ---- */
 
-/* Ids to host rows: the first row with an id, which is unique within a
- * process. */
-typedef struct id_row {
-  int64_t id, process;
-  uint32_t row;
-} id_row;
-
-static uint32_t find(const llmprof_intern *table, int64_t id,
-                     uint32_t process) {
-  const int64_t key[] = {id, process};
-  const id_row *found = llmprof_intern_seek(table, key);
-  return found ? found->row : NO_ROW;
-}
-
-static size_t distance(size_t a, size_t b) {
-  return a < b ? b - a : a - b;
-}
-
 /* The row with the id that is nearest to the operation in the file: an
  * operation's own pid is a GPU, and merged files keep a process together. */
 static uint32_t nearest(const llmprof_operators *o, const llmprof_intern *table,
                         int64_t id, const gpu_event *e) {
-  uint32_t best = NO_ROW;
-  for (uint32_t process = 0; process < o->processes.count; process++) {
-    uint32_t row = find(table, id, process);
-    if (best == NO_ROW ||
-        (row != NO_ROW && distance(o->host[row].event, e->event) <
-                              distance(o->host[best].event, e->event)))
-      best = row;
-  }
-  return best;
+  uint32_t row;
+  torch_ids_nearest(table, id, o->processes.count, e->event, &row);
+  return row;
 }
 
 typedef struct tables {
-  llmprof_intern operators; /* of id_row, by External id; 0 means none */
-  llmprof_intern calls;     /* of id_row, by correlation */
+  llmprof_intern operators; /* rows by External id; 0 means none */
+  llmprof_intern calls;     /* rows by correlation */
 } tables;
 
 static bool fill_tables(const llmprof_operators *o, tables *t) {
   for (size_t i = 0; i < o->host_count; i++) {
     const host_event *e = &o->host[i];
-    const id_row one = {e->is_call ? e->correlation : e->external_id,
-                        e->process, (uint32_t)i};
-    if (one.id == NO_VALUE || (!one.id && !e->is_call)) continue;
-    if (!llmprof_intern_put(e->is_call ? &t->calls : &t->operators, &one))
+    int64_t id = e->is_call ? e->correlation : e->external_id;
+    if (id == NO_VALUE || (!id && !e->is_call)) continue;
+    if (!torch_ids_add(e->is_call ? &t->calls : &t->operators, id, e->process,
+                       e->event, (uint32_t)i))
       return false;
   }
   return true;
@@ -195,9 +172,9 @@ static uint32_t find_operator(const llmprof_operators *o, const tables *t,
                               const gpu_event *e, uint32_t call) {
   if (call == NO_ROW) return nearest(o, &t->operators, e->external_id, e);
   const host_event *by = &o->host[call];
-  uint32_t row = find(&t->operators, e->external_id, by->process);
+  uint32_t row = torch_ids_find(&t->operators, e->external_id, by->process);
   if (row != NO_ROW) return row;
-  row = find(&t->operators, by->external_id, by->process);
+  row = torch_ids_find(&t->operators, by->external_id, by->process);
   return row != NO_ROW ? row : operator_around(o, call);
 }
 
@@ -243,8 +220,8 @@ static void attribute(llmprof_operators *o, const tables *t) {
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
   if (!o->gpu_count) return true;
   tables t = {0};
-  llmprof_intern_init_keyed(&t.operators, sizeof(id_row), 2 * sizeof(int64_t));
-  llmprof_intern_init_keyed(&t.calls, sizeof(id_row), 2 * sizeof(int64_t));
+  torch_ids_init(&t.operators);
+  torch_ids_init(&t.calls);
   bool ok = fill_tables(o, &t) || llmprof_fail_nomem(err);
   if (ok) attribute(o, &t);
   llmprof_intern_free(&t.operators);

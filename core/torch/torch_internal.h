@@ -26,7 +26,6 @@ typedef struct torch_call {
   llmprof_call_row row;
   size_t event;
   uint32_t process;
-  bool shared; /* a call of another process has its correlation id */
 } torch_call;
 
 /* A function of Python, or a module, while it ran. */
@@ -58,6 +57,19 @@ typedef struct torch_trace {
   llmprof_chrome_damage damage;
   uint32_t main_name; /* string: of the first process */
 } torch_trace;
+
+/* Rows of events by an id, which is unique within a process: the first of a
+ * process has it. False when out of memory; LLMPROF_NONE: there is none. */
+void torch_ids_init(llmprof_intern *ids);
+bool torch_ids_add(llmprof_intern *ids, int64_t id, uint32_t process,
+                   size_t event, uint32_t row);
+uint32_t torch_ids_find(const llmprof_intern *ids, int64_t id,
+                        uint32_t process);
+
+/* The row whose event is nearest to this one in the file; how many processes
+ * have the id. */
+uint32_t torch_ids_nearest(const llmprof_intern *ids, int64_t id,
+                           size_t processes, size_t event, uint32_t *row);
 
 /* Give each operation the call that launched it, and the process of that. */
 bool torch_match_calls(torch_trace *t, llmprof_error *err);
