@@ -90,7 +90,7 @@ llmprof_spool *llmprof_spool_open(const char *path, llmprof_error *err) {
 void llmprof_spool_close(llmprof_spool *spool) {
   if (!spool) return;
   spool_sections_close(&spool->sections);
-  spool_numbers_free(&spool->columns);
+  llmprof_intern_free(&spool->columns);
   llmprof_strings_free(spool->strings);
   llmprof_free(spool->path);
   llmprof_free(spool);

@@ -430,6 +430,6 @@ bool spool_load_stacks(spool_trace *trace, llmprof_error *err) {
     spool_numbers_init(all[i], 2 * sizeof(uint32_t));
   bool ok = load_stacks(&l, err);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    spool_numbers_free(all[i]);
+    llmprof_intern_free(all[i]);
   return ok;
 }

@@ -66,27 +66,22 @@ void spool_item_get(const spool_item *item, void *into, size_t size) {
 /* ---- numbers and strings ---- */
 
 void spool_numbers_init(spool_numbers *n, size_t key_size) {
-  *n = (spool_numbers){.of = NULL};
-  llmprof_intern_init(&n->keys, key_size);
-}
-
-void spool_numbers_free(spool_numbers *n) {
-  llmprof_intern_free(&n->keys);
-  llmprof_free(n->of);
+  llmprof_intern_init_keyed(n, key_size + sizeof(uint32_t), key_size);
 }
 
 bool spool_numbers_set(spool_numbers *n, const void *key, uint32_t value) {
-  uint32_t row;
-  if (!llmprof_intern_add(&n->keys, key, &row) ||
-      !llmprof_grow(&n->of, &n->cap, row + (size_t)1, sizeof *n->of))
-    return false;
-  n->of[row] = value;
-  return true;
+  unsigned char record[SPOOL_MOST_KEY + sizeof value] = {0};
+  memcpy(record, key, n->key_size);
+  unsigned char *kept = llmprof_intern_put(n, record);
+  if (kept) memcpy(kept + n->key_size, &value, sizeof value);
+  return kept;
 }
 
 uint32_t spool_numbers_get(const spool_numbers *n, const void *key) {
-  uint32_t row = llmprof_intern_find(&n->keys, key);
-  return row == UINT32_MAX ? UINT32_MAX : n->of[row];
+  const unsigned char *found = llmprof_intern_seek(n, key);
+  uint32_t value = UINT32_MAX;
+  if (found) memcpy(&value, found + n->key_size, sizeof value);
+  return value;
 }
 
 static bool keep_string(spool_file *f, const spool_item *item,
@@ -300,7 +295,7 @@ void spool_file_close(spool_file *f) {
   llmprof_free(f->bytes);
   llmprof_intern_free(&f->firsts);
   llmprof_free(f->blocks);
-  spool_numbers_free(&f->strings);
+  llmprof_intern_free(&f->strings);
   *f = (spool_file){.fd = -1};
 }
 

@@ -10,15 +10,14 @@
 #include "frame/intern.h"
 #include "llmprof/error.h"
 
-/* What keys stand for. */
-typedef struct spool_numbers {
-  llmprof_intern keys;
-  uint32_t *of; /* by key */
-  size_t cap;
-} spool_numbers;
+/* What keys stand for: records of a key and its number. */
+typedef llmprof_intern spool_numbers;
+
+enum {
+  SPOOL_MOST_KEY = 16 /* bytes */
+};
 
 void spool_numbers_init(spool_numbers *numbers, size_t key_size);
-void spool_numbers_free(spool_numbers *numbers);
 /* The last one of a key stands; false when out of memory. */
 bool spool_numbers_set(spool_numbers *numbers, const void *key, uint32_t value);
 /* UINT32_MAX, which is no string and no row: it stands for nothing. */

@@ -88,6 +88,6 @@ bool spool_load_samples(spool_trace *trace, llmprof_error *err) {
   bool ok =
       spool_file_each(file, SPOOL_BIT(SPOOL_METRIC), take_metric, &l, err) &&
       spool_file_each(file, SPOOL_BIT(SPOOL_SAMPLE), take_sample, &l, err);
-  spool_numbers_free(&l.metrics);
+  llmprof_intern_free(&l.metrics);
   return ok;
 }

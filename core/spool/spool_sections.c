@@ -391,7 +391,7 @@ void spool_sections_close(spool_sections *s) {
   for (uint32_t i = 0; s->all && i < s->file.sections; i++)
     forget_units(&s->all[i]);
   llmprof_free(s->all);
-  spool_numbers_free(&s->names);
+  llmprof_intern_free(&s->names);
   llmprof_free(s->devices);
   llmprof_free(s->device_section);
   spool_file_close(&s->file);
