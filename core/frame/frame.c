@@ -1,11 +1,9 @@
 #include "llmprof/frame.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/interrupt.h"
-#include "base/thread_pool.h"
 #include "frame/frame_slots.h"
 #include "frame/sort.h"
 

@@ -4,39 +4,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/sort.h"
-#include "frame/strings_laid.h"
-#include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 
 /* ---- texts ---- */
 
-/* Which strings rows use, by id; how many. */
-static size_t note_used(const llmprof_column *column, size_t rows,
-                        uint32_t *uses) {
-  int64_t cells[LLMPROF_BLOCK];
-  size_t used = 0;
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    for (size_t i = 0; i < count; i++) {
-      if (cells[i] == LLMPROF_ABSENT || uses[cells[i]]) continue;
-      uses[cells[i]] = 1;
-      used++;
-    }
-  }
-  return used;
+/* Rows to be put in order. same: by place, is the row the same as the one
+ * before, so far? Only such rows and those before them are told apart. */
+typedef struct unsorted {
+  uint32_t *rows;
+  size_t count;
+  bool *same;
+} unsorted;
+
+static bool is_open(const unsorted *u, size_t i) {
+  return (i && u->same[i]) || (i + 1 < u->count && u->same[i + 1]);
 }
 
-/* The ids of those, or of all strings, ascending. */
-static uint32_t *list_ids(const uint32_t *uses, size_t count, bool all,
-                          size_t used) {
-  uint32_t *ids = llmprof_alloc(all ? count : used, sizeof *ids);
-  for (uint32_t id = 0, at = 0; ids && id < count; id++)
-    if (all || uses[id]) ids[at++] = id;
-  return ids;
+/* The ids that those rows use, each once; *count of them. marks: by id, zero at
+ * first. NULL when out of memory. */
+static uint32_t *list_ids(const llmprof_column *column, const unsorted *u,
+                          uint32_t *marks, size_t *count) {
+  uint32_t *ids = NULL;
+  size_t cap = 0;
+  *count = 0;
+  for (size_t i = 0; i < u->count; i++) {
+    int64_t id =
+        is_open(u, i) ? llmprof_cell(column, u->rows[i]) : LLMPROF_ABSENT;
+    if (id == LLMPROF_ABSENT || marks[id]) continue;
+    if (!llmprof_grow(&ids, &cap, *count + 1, sizeof *ids)) {
+      llmprof_free(ids);
+      return NULL;
+    }
+    marks[id] = 1;
+    ids[(*count)++] = (uint32_t)id;
+  }
+  return ids ? ids : llmprof_alloc(0, sizeof *ids);
 }
 
 static int compare_texts(const void *a, const void *b, void *user) {
@@ -49,33 +55,21 @@ static int compare_texts(const void *a, const void *b, void *user) {
   return order ? order : (one > other) - (one < other);
 }
 
-/* Places of strings in their order: of all where rows use most of them, since
- * others are asked for the same soon, else of those that rows use. *kept: the
- * pool has them. */
-static llmprof_string_ranks *rank_strings(const llmprof_column *column,
-                                          size_t rows,
-                                          const llmprof_strings *strings,
-                                          bool *kept) {
-  enum {
-    FEW = 8 /* strings, of which one is not used */
-  };
-  size_t count = llmprof_strings_count(strings);
-  llmprof_string_ranks *ranks =
-      llmprof_zalloc(1, sizeof *ranks + count * sizeof *ranks->of);
-  if (!ranks) return NULL;
-  ranks->count = count;
-  size_t used = note_used(column, rows, ranks->of);
-  bool most = count - used <= count / FEW;
-  uint32_t *ids = list_ids(ranks->of, count, most, used);
-  if (most) used = count;
+/* By id, the places of the strings that those rows use in their order. NULL
+ * when out of memory. */
+static uint32_t *rank_strings(const llmprof_column *column, const unsorted *u,
+                              const llmprof_strings *strings) {
+  size_t count;
+  uint32_t *ranks =
+      llmprof_zalloc(llmprof_strings_count(strings), sizeof *ranks);
+  uint32_t *ids = ranks ? list_ids(column, u, ranks, &count) : NULL;
   if (!ids) {
     llmprof_free(ranks);
     return NULL;
   }
-  qsort_r(ids, used, sizeof *ids, compare_texts, (void *)strings);
-  for (size_t i = 0; i < used; i++) ranks->of[ids[i]] = (uint32_t)i;
+  qsort_r(ids, count, sizeof *ids, compare_texts, (void *)strings);
+  for (size_t i = 0; i < count; i++) ranks[ids[i]] = (uint32_t)i;
   llmprof_free(ids);
-  *kept = most && llmprof_strings_keep_ranks(strings, ranks);
   return ranks;
 }
 
@@ -97,27 +91,8 @@ static void fill_key(int64_t *key, const llmprof_column *column, size_t rows,
   }
 }
 
-/* highest: of the ids. */
-static bool fill_ranks(int64_t *key, llmprof_frame *frame,
-                       const llmprof_column *column, int64_t highest,
-                       bool descending) {
-  const llmprof_strings *strings = llmprof_column_strings(frame, column);
-  const llmprof_string_ranks *known = llmprof_strings_ranks(strings);
-  size_t rows = llmprof_frame_rows(frame);
-  if (known && highest < (int64_t)known->count) {
-    fill_key(key, column, rows, known->of, descending);
-    return true;
-  }
-  bool kept;
-  llmprof_string_ranks *made = rank_strings(column, rows, strings, &kept);
-  if (!made) return false;
-  fill_key(key, column, rows, made->of, descending);
-  if (!kept) llmprof_free(made);
-  return true;
-}
-
 /* NULL where all cells are the same. */
-static bool make_key(int64_t **key, llmprof_frame *frame,
+static bool make_key(int64_t **key, llmprof_frame *frame, const unsorted *u,
                      const llmprof_order *by, llmprof_error *err) {
   *key = NULL;
   llmprof_cell_span span;
@@ -127,13 +102,14 @@ static bool make_key(int64_t **key, llmprof_frame *frame,
     return false;
   if (span.low > span.high || (span.low == span.high && !span.absent))
     return true;
-  *key = llmprof_alloc(rows, sizeof **key);
-  if (!*key) return llmprof_fail_nomem(err);
-  if (column->type == LLMPROF_STRING_ID)
-    return fill_ranks(*key, frame, column, span.high, by->descending) ||
-           llmprof_fail_nomem(err);
-  fill_key(*key, column, rows, NULL, by->descending);
-  return true;
+  bool texts = column->type == LLMPROF_STRING_ID;
+  uint32_t *ranks =
+      texts ? rank_strings(column, u, llmprof_column_strings(frame, column))
+            : NULL;
+  if (ranks || !texts) *key = llmprof_alloc(rows, sizeof **key);
+  if (*key) fill_key(*key, column, rows, ranks, by->descending);
+  llmprof_free(ranks);
+  return *key || llmprof_fail_nomem(err);
 }
 
 static int compare_keys(const void *a, const void *b) {
@@ -161,52 +137,48 @@ static bool bound_least(const int64_t *key, size_t rows, size_t limit,
 }
 
 /* Only rows that are among the first `limit` by the first key. */
-static bool keep_first(uint32_t *rows, size_t *count, llmprof_frame *frame,
+static bool keep_first(unsorted *u, llmprof_frame *frame,
                        const llmprof_order *by, size_t limit,
                        llmprof_error *err) {
   int64_t *key, bound;
-  if (!make_key(&key, frame, by, err)) return false;
-  bool ok = !key || bound_least(key, *count, limit, &bound) ||
+  if (!make_key(&key, frame, u, by, err)) return false;
+  bool ok = !key || bound_least(key, u->count, limit, &bound) ||
             llmprof_fail_nomem(err);
-  size_t all = ok && key ? *count : 0;
-  if (all) *count = 0;
+  size_t all = ok && key ? u->count : 0;
+  if (all) u->count = 0;
   for (size_t row = 0; row < all; row++)
-    if (key[row] <= bound) rows[(*count)++] = (uint32_t)row;
+    if (key[row] <= bound) u->rows[u->count++] = (uint32_t)row;
   llmprof_free(key);
   return ok;
 }
 
 /* Sorts each stretch of rows that are the same so far by one more key, which
  * tells some of them apart. *left: are there rows that it does not? */
-static bool sort_same(uint32_t *rows, size_t count, bool *same,
-                      const int64_t *key, bool *left) {
+static bool sort_same(const unsorted *u, const int64_t *key, bool *left) {
   *left = false;
-  for (size_t from = 0, to; from < count; from = to) {
-    for (to = from + 1; to < count && same[to]; to++) continue;
-    if (!llmprof_sort_rows_i64(rows + from, to - from, key)) return false;
-    for (size_t i = from + 1; i < to; i++)
-      if ((same[i] = key[rows[i]] == key[rows[i - 1]])) *left = true;
+  for (size_t from = 0, to; from < u->count; from = to) {
+    for (to = from + 1; to < u->count && u->same[to]; to++) continue;
+    if (!llmprof_sort_rows_i64(u->rows + from, to - from, key)) return false;
+    for (size_t i = from + 1; i < to; i++) {
+      u->same[i] = key[u->rows[i]] == key[u->rows[i - 1]];
+      if (u->same[i]) *left = true;
+    }
   }
   return true;
 }
 
 /* By one key after the other, as long as rows are the same by those before. */
-static bool sort_by(uint32_t *rows, size_t row_count, llmprof_frame *frame,
+static bool sort_by(const unsorted *u, llmprof_frame *frame,
                     const llmprof_order *by, size_t count, llmprof_error *err) {
-  bool left = row_count > 1, ok = true;
-  bool *same = llmprof_alloc(row_count, sizeof *same);
-  if (!same) return llmprof_fail_nomem(err);
-  memset(same, true, row_count);
+  bool left = u->count > 1, ok = true;
   for (size_t k = 0; ok && left && k < count; k++) {
     int64_t *key = NULL;
     if (llmprof_interrupted())
       ok = llmprof_fail_interrupted(err);
-    else if ((ok = make_key(&key, frame, &by[k], err)) && key)
-      ok = sort_same(rows, row_count, same, key, &left) ||
-           llmprof_fail_nomem(err);
+    else if ((ok = make_key(&key, frame, u, &by[k], err)) && key)
+      ok = sort_same(u, key, &left) || llmprof_fail_nomem(err);
     llmprof_free(key);
   }
-  llmprof_free(same);
   return ok;
 }
 
@@ -216,14 +188,20 @@ static uint32_t *sort_rows(llmprof_frame *frame, const llmprof_order *by,
   enum {
     FEW = 64 /* rows for each that is wanted; of more, most are not sorted */
   };
-  size_t row_count = llmprof_frame_rows(frame);
-  uint32_t *rows = llmprof_alloc(row_count, sizeof *rows);
-  if (!rows) return llmprof_fail_nomem(err), NULL;
-  for (size_t row = 0; row < row_count; row++) rows[row] = (uint32_t)row;
-  bool ok = !count || !limit || limit >= row_count / FEW ||
-            keep_first(rows, &row_count, frame, by, limit, err);
-  if (ok && sort_by(rows, row_count, frame, by, count, err)) return rows;
-  llmprof_free(rows);
+  size_t all = llmprof_frame_rows(frame);
+  unsorted u = {llmprof_alloc(all, sizeof *u.rows), all,
+                llmprof_alloc(all, sizeof *u.same)};
+  bool ok = (u.rows && u.same) || llmprof_fail_nomem(err);
+  for (size_t row = 0; ok && row < all; row++) {
+    u.rows[row] = (uint32_t)row;
+    u.same[row] = true;
+  }
+  if (ok && count && limit && limit < all / FEW)
+    ok = keep_first(&u, frame, by, limit, err);
+  ok = ok && sort_by(&u, frame, by, count, err);
+  llmprof_free(u.same);
+  if (ok) return u.rows;
+  llmprof_free(u.rows);
   return NULL;
 }
 

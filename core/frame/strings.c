@@ -1,6 +1,5 @@
 #include "llmprof/strings.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -30,9 +29,6 @@ struct llmprof_strings {
   size_t slab_count, slab_cap;
   slot *slots;       /* NULL: nothing was added */
   size_t slot_count; /* a power of two */
-  /* In the same block: those who only read the pool keep ranks, too. NULL: none
-   * are kept. */
-  _Atomic(llmprof_string_ranks *) *ranks;
 };
 
 enum {
@@ -41,13 +37,7 @@ enum {
 };
 
 llmprof_strings *llmprof_strings_new(void) {
-  struct {
-    llmprof_strings pool;
-    _Atomic(llmprof_string_ranks *) ranks;
-  } *made = llmprof_zalloc(1, sizeof *made);
-  if (!made) return NULL;
-  made->pool.ranks = &made->ranks;
-  return &made->pool;
+  return llmprof_zalloc(1, sizeof(llmprof_strings));
 }
 
 void llmprof_strings_free(llmprof_strings *pool) {
@@ -56,18 +46,7 @@ void llmprof_strings_free(llmprof_strings *pool) {
   llmprof_free(pool->slabs);
   llmprof_free(pool->entries);
   llmprof_free(pool->slots);
-  llmprof_free(*pool->ranks);
   llmprof_free(pool);
-}
-
-const llmprof_string_ranks *llmprof_strings_ranks(const llmprof_strings *pool) {
-  return *pool->ranks;
-}
-
-bool llmprof_strings_keep_ranks(const llmprof_strings *pool,
-                                llmprof_string_ranks *ranks) {
-  llmprof_string_ranks *none = NULL;
-  return atomic_compare_exchange_strong(pool->ranks, &none, ranks);
 }
 
 size_t llmprof_strings_count(const llmprof_strings *pool) {
