@@ -10,13 +10,7 @@
 #define OPERATORS "llmprof.chrome_trace.operators"
 
 /* chrome_trace.operators(path) -> operators | nil, message, code */
-static int chrome_trace_operators(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, OPERATORS, 0);
-  llmprof_error err;
-  *box = llmprof_operators_load(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(chrome_trace_operators, OPERATORS, 0, llmprof_operators_load)
 
 LLMPROF_LUA_CLOSE(operators_close, OPERATORS, llmprof_operators_free)
 

@@ -15,13 +15,7 @@
 #define CLUSTER "llmprof.cluster"
 
 /* cluster.open(plugin) -> cluster | nil, message, code */
-static int cluster_open(lua_State *L) {
-  const char *plugin = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, CLUSTER, 0);
-  llmprof_error err;
-  *box = llmprof_cluster_open(plugin, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(cluster_open, CLUSTER, 0, llmprof_cluster_open)
 
 LLMPROF_LUA_CLOSE(f_close, CLUSTER, llmprof_cluster_close)
 

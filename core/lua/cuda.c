@@ -20,7 +20,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_MODULE(cuda) {
-  luaL_newlib(L, functions);
-  return 1;
-}
+LLMPROF_LUA_FUNCTIONS(cuda)

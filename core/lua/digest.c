@@ -33,7 +33,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_MODULE(digest) {
-  luaL_newlib(L, functions);
-  return 1;
-}
+LLMPROF_LUA_FUNCTIONS(digest)

@@ -89,7 +89,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_MODULE(error) {
-  luaL_newlib(L, functions);
-  return 1;
-}
+LLMPROF_LUA_FUNCTIONS(error)

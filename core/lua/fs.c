@@ -17,6 +17,12 @@
 #define NAMES "llmprof.fs.names"
 #define LOCK  "llmprof.fs.lock"
 
+/* A function that does what another one says of its kind. */
+#define APPLY(name, apply, function) \
+  static int name(lua_State *L) {    \
+    return apply(L, function);       \
+  }
+
 /* ---- one path in, true out ---- */
 
 typedef bool (*path_function)(const char *path, llmprof_error *err);
@@ -28,30 +34,20 @@ static int apply(lua_State *L, path_function function) {
 }
 
 /* fs.mkdir(path) */
-static int fs_mkdir(lua_State *L) {
-  return apply(L, llmprof_fs_mkdir);
-}
+APPLY(fs_mkdir, apply, llmprof_fs_mkdir)
 
 /* fs.mkdirs(path): with missing parents; content with a folder that exists */
-static int fs_mkdirs(lua_State *L) {
-  return apply(L, llmprof_fs_mkdirs);
-}
+APPLY(fs_mkdirs, apply, llmprof_fs_mkdirs)
 
 /* fs.remove(path): a file, a link or an empty folder */
-static int fs_remove(lua_State *L) {
-  return apply(L, llmprof_fs_remove);
-}
+APPLY(fs_remove, apply, llmprof_fs_remove)
 
 /* fs.remove_tree(path): with everything below; follows no link, and refuses
  * "", "/", "." and any path with a ".." */
-static int fs_remove_tree(lua_State *L) {
-  return apply(L, llmprof_fs_remove_tree);
-}
+APPLY(fs_remove_tree, apply, llmprof_fs_remove_tree)
 
 /* fs.settle(folder): everything on its file system is on the disk */
-static int fs_settle(lua_State *L) {
-  return apply(L, llmprof_fs_settle);
-}
+APPLY(fs_settle, apply, llmprof_fs_settle)
 
 /* ---- two paths in, true out ---- */
 
@@ -65,24 +61,16 @@ static int apply_pair(lua_State *L, pair_function function) {
 }
 
 /* fs.copy(from, to): atomic, with permission bits */
-static int fs_copy(lua_State *L) {
-  return apply_pair(L, llmprof_fs_copy);
-}
+APPLY(fs_copy, apply_pair, llmprof_fs_copy)
 
 /* fs.copy_soon(from, to): the same, settled by fs.settle */
-static int fs_copy_soon(lua_State *L) {
-  return apply_pair(L, llmprof_fs_copy_soon);
-}
+APPLY(fs_copy_soon, apply_pair, llmprof_fs_copy_soon)
 
 /* fs.rename(from, to): takes the place of a file that is there */
-static int fs_rename(lua_State *L) {
-  return apply_pair(L, llmprof_fs_rename);
-}
+APPLY(fs_rename, apply_pair, llmprof_fs_rename)
 
 /* fs.symlink(target, path) */
-static int fs_symlink(lua_State *L) {
-  return apply_pair(L, llmprof_fs_symlink);
-}
+APPLY(fs_symlink, apply_pair, llmprof_fs_symlink)
 
 /* ---- locks ---- */
 
@@ -140,14 +128,10 @@ static int apply_text(lua_State *L, text_function function) {
 }
 
 /* fs.readlink(path) -> what a symbolic link says */
-static int fs_readlink(lua_State *L) {
-  return apply_text(L, llmprof_fs_readlink);
-}
+APPLY(fs_readlink, apply_text, llmprof_fs_readlink)
 
 /* fs.realpath(path) -> absolute path without links */
-static int fs_realpath(lua_State *L) {
-  return apply_text(L, llmprof_fs_realpath);
-}
+APPLY(fs_realpath, apply_text, llmprof_fs_realpath)
 
 /* fs.beneath(folder, name) -> path of the file, which may not exist; code
  * "denied" when a part of the name is a symbolic link or ".." */
@@ -199,14 +183,10 @@ static int apply_write(lua_State *L, write_function function) {
 }
 
 /* fs.write(path, bytes): atomic */
-static int fs_write(lua_State *L) {
-  return apply_write(L, llmprof_fs_write);
-}
+APPLY(fs_write, apply_write, llmprof_fs_write)
 
 /* fs.write_soon(path, bytes): the same, settled by fs.settle */
-static int fs_write_soon(lua_State *L) {
-  return apply_write(L, llmprof_fs_write_soon);
-}
+APPLY(fs_write_soon, apply_write, llmprof_fs_write_soon)
 
 /* fs.chmod(path, mode): permission bits, as stat gives them */
 static int fs_chmod(lua_State *L) {
@@ -220,39 +200,34 @@ static int fs_chmod(lua_State *L) {
 
 /* ---- looking ---- */
 
-static int push_info(lua_State *L, const llmprof_fs_info *info) {
+typedef bool (*look_function)(const char *path, llmprof_fs_info *info,
+                              llmprof_error *err);
+
+static int apply_look(lua_State *L, look_function function) {
   static const char *const types[] = {
       [LLMPROF_FS_FILE] = "file",
       [LLMPROF_FS_DIRECTORY] = "directory",
       [LLMPROF_FS_LINK] = "link",
       [LLMPROF_FS_OTHER] = "other",
   };
+  llmprof_fs_info info;
+  llmprof_error err;
+  if (!function(llmprof_lua_check_path(L, 1), &info, &err))
+    return llmprof_lua_fail(L, &err);
   lua_createtable(L, 0, 4);
-  llmprof_lua_set_string(L, "type", types[info->type]);
-  llmprof_lua_set_integer(L, "size", (int64_t)info->size);
-  llmprof_lua_set_integer(L, "mtime_ns", info->mtime_ns);
-  llmprof_lua_set_integer(L, "mode", info->mode);
+  llmprof_lua_set_string(L, "type", types[info.type]);
+  llmprof_lua_set_integer(L, "size", (int64_t)info.size);
+  llmprof_lua_set_integer(L, "mtime_ns", info.mtime_ns);
+  llmprof_lua_set_integer(L, "mode", info.mode);
   return 1;
 }
 
 /* fs.stat(path) -> { type, size, mtime_ns, mode }; type is "file",
  * "directory", "link" (lstat only) or "other" */
-static int fs_stat(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  llmprof_fs_info info;
-  llmprof_error err;
-  if (!llmprof_fs_stat(path, &info, &err)) return llmprof_lua_fail(L, &err);
-  return push_info(L, &info);
-}
+APPLY(fs_stat, apply_look, llmprof_fs_stat)
 
 /* fs.lstat(path) -> as fs.stat, of a link itself */
-static int fs_lstat(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  llmprof_fs_info info;
-  llmprof_error err;
-  if (!llmprof_fs_lstat(path, &info, &err)) return llmprof_lua_fail(L, &err);
-  return push_info(L, &info);
-}
+APPLY(fs_lstat, apply_look, llmprof_fs_lstat)
 
 static int names_close(lua_State *L) {
   llmprof_fs_names_free(luaL_checkudata(L, 1, NAMES));

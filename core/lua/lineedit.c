@@ -16,13 +16,7 @@ static llmprof_lineedit *check_editor(lua_State *L) {
 }
 
 /* lineedit.open(program) -> editor | nil, message, code */
-static int lineedit_open(lua_State *L) {
-  const char *program = luaL_checkstring(L, 1);
-  void **box = llmprof_lua_box(L, EDITOR, 1);
-  llmprof_error err;
-  *box = llmprof_lineedit_new(program, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(lineedit_open, EDITOR, 1, llmprof_lineedit_new)
 
 LLMPROF_LUA_CLOSE(f_close, EDITOR, llmprof_lineedit_free)
 

@@ -15,13 +15,7 @@
 
 /* listen.open(path) -> listener | nil, message, code. "@NAME" is an abstract
  * socket, for any user. */
-static int listen_open(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, LISTENER, 0);
-  llmprof_error err;
-  *box = llmprof_listener_open(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(listen_open, LISTENER, 0, llmprof_listener_open)
 
 LLMPROF_LUA_CLOSE(f_close, LISTENER, llmprof_listener_close)
 

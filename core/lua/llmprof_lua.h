@@ -43,10 +43,27 @@ void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
     return 0;                                  \
   }
 
-/* The function that opens llmprof.NAME, with its body behind it. */
+/* A function that opens what its first argument names in a box of the class, or
+ * returns the failure. */
+#define LLMPROF_LUA_OPEN(name, class, uservalues, open) \
+  static int name(lua_State *L) {                       \
+    const char *path = llmprof_lua_check_path(L, 1);    \
+    void **box = llmprof_lua_box(L, class, uservalues); \
+    llmprof_error err;                                  \
+    *box = open(path, &err);                            \
+    return *box ? 1 : llmprof_lua_fail(L, &err);        \
+  }
+
+/* The function that opens llmprof.NAME, with its body behind it; where that is
+ * no more than its `functions`. */
 #define LLMPROF_LUA_MODULE(name)            \
   int luaopen_llmprof_##name(lua_State *L); \
   int luaopen_llmprof_##name(lua_State *L)
+#define LLMPROF_LUA_FUNCTIONS(name) \
+  LLMPROF_LUA_MODULE(name) {        \
+    luaL_newlib(L, functions);      \
+    return 1;                       \
+  }
 
 /* What # gives for userdata of a registered class. */
 void llmprof_lua_class_len(lua_State *L, const char *name, lua_CFunction len);

@@ -162,7 +162,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_MODULE(markdown) {
-  luaL_newlib(L, functions);
-  return 1;
-}
+LLMPROF_LUA_FUNCTIONS(markdown)

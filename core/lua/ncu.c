@@ -12,13 +12,7 @@
 #define PAGE "llmprof.ncu.page"
 
 /* ncu.open(path) -> page | nil, message, code */
-static int ncu_open(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, PAGE, 0);
-  llmprof_error err;
-  *box = llmprof_ncu_page_open(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(ncu_open, PAGE, 0, llmprof_ncu_page_open)
 
 /* page:metrics() -> table of base units by metric */
 static int f_metrics(lua_State *L) {

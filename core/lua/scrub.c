@@ -28,7 +28,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_MODULE(scrub) {
-  luaL_newlib(L, functions);
-  return 1;
-}
+LLMPROF_LUA_FUNCTIONS(scrub)

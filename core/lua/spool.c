@@ -14,13 +14,7 @@
 #define SPOOL "llmprof.spool"
 
 /* spool.open(path) -> spool | nil, message, code */
-static int spool_open(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, SPOOL, 0);
-  llmprof_error err;
-  *box = llmprof_spool_open(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(spool_open, SPOOL, 0, llmprof_spool_open)
 
 LLMPROF_LUA_CLOSE(f_close, SPOOL, llmprof_spool_close)
 

@@ -12,13 +12,7 @@
 #define QUERY    "llmprof.sqlite.query"
 
 /* sqlite.open(path) -> database | nil, message, code */
-static int sqlite_open(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, DATABASE, 0);
-  llmprof_error err;
-  *box = llmprof_sqlite_open(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(sqlite_open, DATABASE, 0, llmprof_sqlite_open)
 
 static void bind(lua_State *L, llmprof_query *query, int arg, int index) {
   size_t size;

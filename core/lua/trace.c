@@ -53,13 +53,7 @@ static int trace_open(lua_State *L) {
 
 /* trace.operators(path) -> trace | nil, message, code: of a spool the units of
  * operators, which it leaves out when it is opened as another trace */
-static int trace_operators(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, TRACE, 1);
-  llmprof_error err;
-  *box = llmprof_spool_operators(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
+LLMPROF_LUA_OPEN(trace_operators, TRACE, 1, llmprof_spool_operators)
 
 /* trace:save() -> true | nil, message, code: keep what is not in the cache yet;
  * closing does it, too, and says nothing when it cannot */
