@@ -5,7 +5,6 @@
 #include "frame.h"
 #include "frame/group_by.h"
 #include "frame/interval.h"
-#include "frame/statistics.h"
 
 #define GROUPS "llmprof.frame.groups"
 
@@ -43,158 +42,6 @@ static size_t check_percentiles(lua_State *L, int arg,
     lua_pop(L, 1);
   }
   return count;
-}
-
-static void set_extremes(lua_State *L, const llmprof_summary *summary,
-                         llmprof_column_type type) {
-  if (type == LLMPROF_F64) {
-    llmprof_lua_set_number(L, "total", summary->real_total);
-    llmprof_lua_set_number(L, "min", summary->real_min);
-    llmprof_lua_set_number(L, "max", summary->real_max);
-  } else {
-    llmprof_lua_set_integer(L, "total", summary->total);
-    llmprof_lua_set_integer(L, "min", summary->min);
-    llmprof_lua_set_integer(L, "max", summary->max);
-  }
-}
-
-static void push_total(lua_State *L, const llmprof_summary *summary,
-                       llmprof_column_type type) {
-  lua_createtable(L, 0, 8);
-  llmprof_lua_set_integer(L, "count", (int64_t)summary->count);
-  if (summary->count) set_extremes(L, summary, type);
-}
-
-static void push_summary(lua_State *L, const llmprof_summary *summary,
-                         llmprof_column_type type, const double *wanted,
-                         size_t wanted_count) {
-  push_total(L, summary, type);
-  if (!summary->count) return;
-  llmprof_lua_set_number(L, "mean", summary->mean);
-  llmprof_lua_set_number(L, "median", summary->median);
-  llmprof_lua_set_number(L, "stddev", summary->stddev);
-  for (size_t i = 0; i < wanted_count; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "p%g", wanted[i]);
-    llmprof_lua_set_number(L, name, summary->percentiles[i]);
-  }
-}
-
-/* What group() was asked for; arrays are scratch boxes on the stack. */
-typedef struct request {
-  llmprof_frame *frame;
-  llmprof_groups *groups;
-  size_t *by, by_count;
-  size_t *sum, sum_count;
-  size_t *total, total_count;
-  size_t *distinct, distinct_count;
-  double wanted[LLMPROF_PERCENTILES];
-  size_t wanted_count;
-  llmprof_extent *extents;     /* by group, NULL unless asked for */
-  llmprof_summary **summaries; /* by sum column, by group */
-  llmprof_summary **totals;    /* by total column, by group */
-  size_t **counts;             /* by distinct column, by group */
-} request;
-
-/* `union`: start and end columns as intervals. */
-static void compute_extents(lua_State *L, request *r, int options) {
-  if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
-  size_t start = llmprof_lua_column_named(L, r->frame, "start");
-  size_t end = llmprof_lua_column_named(L, r->frame, "end");
-  r->extents = llmprof_lua_scratch(L, r->groups->count, sizeof *r->extents);
-  llmprof_error err;
-  if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
-                                  &err))
-    llmprof_lua_raise(L, &err);
-}
-
-static void check_summable(lua_State *L, const request *r,
-                           const size_t *columns, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, columns[i]);
-    if (column->type == LLMPROF_STRING_ID)
-      luaL_error(L, "column '%s' holds strings and has no sum", column->name);
-  }
-}
-
-static void parse_request(lua_State *L, request *r, int options) {
-  luaL_checktype(L, options, LUA_TTABLE);
-  r->by = llmprof_lua_column_list(L, options, r->frame, "by", &r->by_count);
-  r->sum = llmprof_lua_column_list(L, options, r->frame, "sum", &r->sum_count);
-  r->total =
-      llmprof_lua_column_list(L, options, r->frame, "total", &r->total_count);
-  check_summable(L, r, r->sum, r->sum_count);
-  check_summable(L, r, r->total, r->total_count);
-  r->distinct = llmprof_lua_column_list(L, options, r->frame, "distinct",
-                                        &r->distinct_count);
-  lua_getfield(L, options, "percentiles");
-  r->wanted_count = check_percentiles(L, lua_gettop(L), r->wanted);
-  lua_pop(L, 1);
-}
-
-static void compute_request(lua_State *L, request *r) {
-  llmprof_error err;
-  r->groups = llmprof_lua_new_groups(L, r->frame, r->by, r->by_count);
-  luaL_checkstack(L,
-                  (int)(r->sum_count + r->total_count + r->distinct_count) + 10,
-                  "too many columns");
-  r->summaries = llmprof_lua_scratch(L, r->sum_count, sizeof *r->summaries);
-  for (size_t i = 0; i < r->sum_count; i++) {
-    r->summaries[i] =
-        llmprof_lua_scratch(L, r->groups->count, sizeof **r->summaries);
-    if (!llmprof_summarize(r->frame, r->sum[i], r->groups, r->wanted,
-                           r->wanted_count, r->summaries[i], &err))
-      llmprof_lua_raise(L, &err);
-  }
-  r->totals = llmprof_lua_scratch(L, r->total_count, sizeof *r->totals);
-  for (size_t i = 0; i < r->total_count; i++) {
-    r->totals[i] = llmprof_lua_scratch(L, r->groups->count, sizeof **r->totals);
-    if (!llmprof_totals(r->frame, r->total[i], r->groups, r->totals[i], &err))
-      llmprof_lua_raise(L, &err);
-  }
-  r->counts = llmprof_lua_scratch(L, r->distinct_count, sizeof *r->counts);
-  for (size_t i = 0; i < r->distinct_count; i++) {
-    r->counts[i] = llmprof_lua_scratch(L, r->groups->count, sizeof **r->counts);
-    if (!llmprof_distinct(r->frame, r->distinct[i], r->groups, r->counts[i],
-                          &err))
-      llmprof_lua_raise(L, &err);
-  }
-}
-
-static void push_group(lua_State *L, const request *r, size_t group) {
-  lua_createtable(L, 0, (int)(r->by_count + r->sum_count) + 2);
-  llmprof_lua_set_integer(L, "count", r->groups->rows[group]);
-  for (size_t i = 0; i < r->by_count; i++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, r->by[i]);
-    llmprof_lua_push_cell(L, r->frame, column, r->groups->first_row[group]);
-    lua_setfield(L, -2, column->name);
-  }
-  for (size_t i = 0; i < r->sum_count; i++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
-    push_summary(L, &r->summaries[i][group], column->type, r->wanted,
-                 r->wanted_count);
-    lua_setfield(L, -2, column->name);
-  }
-  for (size_t i = 0; i < r->total_count; i++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, r->total[i]);
-    push_total(L, &r->totals[i][group], column->type);
-    lua_setfield(L, -2, column->name);
-  }
-  if (r->extents) {
-    const llmprof_extent *extent = &r->extents[group];
-    llmprof_lua_set_integer(L, "busy", extent->busy);
-    if (extent->first != LLMPROF_ABSENT) {
-      llmprof_lua_set_integer(L, "first", extent->first);
-      llmprof_lua_set_integer(L, "last", extent->last);
-    }
-  }
-  if (!r->distinct_count) return;
-  lua_createtable(L, 0, (int)r->distinct_count);
-  for (size_t i = 0; i < r->distinct_count; i++)
-    llmprof_lua_set_integer(L,
-                            llmprof_frame_peek(r->frame, r->distinct[i])->name,
-                            (int64_t)r->counts[i][group]);
-  lua_setfield(L, -2, "distinct");
 }
 
 /* ---- as a frame ---- */
@@ -262,17 +109,150 @@ static int group_frame(lua_State *L, llmprof_frame *frame, int options,
 
 /* ---- as a list ---- */
 
+enum {
+  TOTALS = 4, /* of the statistics below, those that `total` asks for */
+  SUMS = 7
+};
+
+static const struct {
+  const char *field;
+  llmprof_statistic statistic;
+} statistics[SUMS] = {{"count", LLMPROF_COUNT},  {"total", LLMPROF_SUM},
+                      {"min", LLMPROF_MIN},      {"max", LLMPROF_MAX},
+                      {"mean", LLMPROF_MEAN},    {"median", LLMPROF_MEDIAN},
+                      {"stddev", LLMPROF_STDDEV}};
+
+/* What group() was asked for; arrays are scratch boxes on the stack. */
+typedef struct request {
+  llmprof_frame *frame;
+  size_t *by, by_count;
+  size_t *sum, sum_count;
+  size_t *total, total_count;
+  size_t *distinct, distinct_count;
+  double wanted[LLMPROF_PERCENTILES];
+  size_t wanted_count;
+  llmprof_aggregate *aggregates; /* in the order in which groups have them */
+  size_t count;
+  llmprof_extent *extents; /* by group, NULL unless asked for */
+} request;
+
+/* `union`: start and end columns as intervals. */
+static void compute_extents(lua_State *L, request *r, int options) {
+  if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
+  size_t start = llmprof_lua_column_named(L, r->frame, "start");
+  size_t end = llmprof_lua_column_named(L, r->frame, "end");
+  llmprof_groups *groups =
+      llmprof_lua_new_groups(L, r->frame, r->by, r->by_count);
+  r->extents = llmprof_lua_scratch(L, groups->count, sizeof *r->extents);
+  llmprof_error err;
+  if (!llmprof_intervals_by_group(r->frame, start, end, groups, r->extents,
+                                  &err))
+    llmprof_lua_raise(L, &err);
+  llmprof_groups_free(groups); /* not when the collector comes by */
+}
+
+static void add(request *r, size_t column, llmprof_statistic statistic,
+                double percentile) {
+  r->aggregates[r->count++] =
+      (llmprof_aggregate){"", statistic, column, percentile};
+}
+
+static void add_numbers(lua_State *L, request *r, size_t column, size_t count) {
+  llmprof_lua_check_numbers(L, r->frame, column);
+  for (size_t i = 0; i < count; i++) add(r, column, statistics[i].statistic, 0);
+}
+
+static void parse_request(lua_State *L, request *r, int options) {
+  r->by = llmprof_lua_column_list(L, options, r->frame, "by", &r->by_count);
+  r->sum = llmprof_lua_column_list(L, options, r->frame, "sum", &r->sum_count);
+  r->total =
+      llmprof_lua_column_list(L, options, r->frame, "total", &r->total_count);
+  r->distinct = llmprof_lua_column_list(L, options, r->frame, "distinct",
+                                        &r->distinct_count);
+  lua_getfield(L, options, "percentiles");
+  r->wanted_count = check_percentiles(L, lua_gettop(L), r->wanted);
+  r->aggregates =
+      llmprof_lua_scratch(L,
+                          1 + r->sum_count * (SUMS + LLMPROF_PERCENTILES) +
+                              r->total_count * TOTALS + r->distinct_count,
+                          sizeof *r->aggregates);
+  add(r, SIZE_MAX, LLMPROF_COUNT, 0);
+  for (size_t i = 0; i < r->sum_count; i++) {
+    add_numbers(L, r, r->sum[i], SUMS);
+    for (size_t p = 0; p < r->wanted_count; p++)
+      add(r, r->sum[i], LLMPROF_PERCENTILE, r->wanted[p]);
+  }
+  for (size_t i = 0; i < r->total_count; i++)
+    add_numbers(L, r, r->total[i], TOTALS);
+  for (size_t i = 0; i < r->distinct_count; i++)
+    add(r, r->distinct[i], LLMPROF_DISTINCT, 0);
+}
+
+/* The groups, and the next column of theirs. */
+typedef struct reading {
+  llmprof_frame *made;
+  size_t row, column;
+} reading;
+
+/* Set a field to the next cell, which may be absent. */
+static void set_next(lua_State *L, reading *from, const char *field) {
+  llmprof_lua_push_cell(
+      L, from->made, llmprof_frame_peek(from->made, from->column++), from->row);
+  lua_setfield(L, -2, field);
+}
+
+static void set_numbers(lua_State *L, const request *r, reading *from,
+                        const size_t *columns, size_t count, bool all) {
+  for (size_t i = 0; i < count; i++) {
+    lua_createtable(L, 0, 8);
+    for (size_t k = 0; k < (all ? SUMS : TOTALS); k++)
+      set_next(L, from, statistics[k].field);
+    for (size_t p = 0; all && p < r->wanted_count; p++) {
+      char name[32];
+      snprintf(name, sizeof name, "p%g", r->wanted[p]);
+      set_next(L, from, name);
+    }
+    lua_setfield(L, -2, llmprof_frame_peek(r->frame, columns[i])->name);
+  }
+}
+
+static void push_group(lua_State *L, const request *r, reading from) {
+  lua_createtable(L, 0, (int)(r->by_count + r->sum_count) + 2);
+  for (size_t i = 0; i < r->by_count; i++)
+    set_next(L, &from, llmprof_frame_peek(r->frame, r->by[i])->name);
+  set_next(L, &from, "count");
+  set_numbers(L, r, &from, r->sum, r->sum_count, true);
+  set_numbers(L, r, &from, r->total, r->total_count, false);
+  if (r->extents) {
+    const llmprof_extent *extent = &r->extents[from.row];
+    llmprof_lua_set_integer(L, "busy", extent->busy);
+    llmprof_lua_set_integer(L, "first", extent->first);
+    llmprof_lua_set_integer(L, "last", extent->last);
+  }
+  if (!r->distinct_count) return;
+  lua_createtable(L, 0, (int)r->distinct_count);
+  for (size_t i = 0; i < r->distinct_count; i++)
+    set_next(L, &from, llmprof_frame_peek(r->frame, r->distinct[i])->name);
+  lua_setfield(L, -2, "distinct");
+}
+
 static int group_list(lua_State *L, llmprof_frame *frame, int options) {
   request r = {.frame = frame};
+  llmprof_error err;
   parse_request(L, &r, options);
-  compute_request(L, &r);
   compute_extents(L, &r, options);
-  lua_createtable(L, (int)r.groups->count, 0);
-  for (size_t g = 0; g < r.groups->count; g++) {
-    push_group(L, &r, g);
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  *box = llmprof_frame_aggregate(frame, r.by, r.by_count, r.aggregates, r.count,
+                                 &err);
+  if (!*box) return llmprof_lua_raise(L, &err);
+  size_t groups = llmprof_frame_rows(*box);
+  lua_createtable(L, (int)groups, 0);
+  for (size_t g = 0; g < groups; g++) {
+    push_group(L, &r, (reading){*box, g, 0});
     lua_rawseti(L, -2, (lua_Integer)g + 1);
   }
-  llmprof_groups_free(r.groups); /* not when the collector comes by */
+  llmprof_frame_free(*box); /* not when the collector comes by */
+  *box = NULL;
   return 1;
 }
 

@@ -97,7 +97,7 @@ describe("llmprof.frame", function()
       assert.same({ count = times.count, total = times.total, min = times.min, max = times.max },
         row.duration)
     end
-    raises("column 'name' holds strings and has no sum", "group", { total = { "name" } })
+    raises("column 'name' holds strings, not numbers", "group", { total = { "name" } })
   end)
 
   it("refuses rows and columns that are not there", function()
@@ -127,7 +127,7 @@ describe("llmprof.frame", function()
     raises("(table expected, got no value)", "group")
     raises("option 'by' is a list of columns", "group", { by = "name" })
     raises("no column 'x' here", "group", { by = { "x" } })
-    raises("column 'name' holds strings and has no sum", "group", { sum = { "name" } })
+    raises("column 'name' holds strings, not numbers", "group", { sum = { "name" } })
     raises("option 'percentiles' is a list of numbers", "group", { percentiles = 50 })
     raises("a percentile is a number between 0 and 100", "group", { percentiles = { 101 } })
     raises("a percentile is a number between 0 and 100", "group", { percentiles = { "x" } })
