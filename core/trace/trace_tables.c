@@ -10,22 +10,16 @@
 
 /* ---- the columns ---- */
 
-/* What a column's values are. */
+/* What the values of a column are numbers of. */
 typedef enum value_kind {
-  ANY,
-  STRINGS, /* or absent, as in the next seven */
+  ANY, /* or of nothing */
   THREADS,
   STACKS,
   STACK_FRAMES,
-  CALLS,
-  RANGES,
-  LINKS,
-  PLACES, /* never absent, as in the rest */
+  PLACES,
   SHAPES,
   COPY_KINDS,
-  HOST_MEMORIES,
-  FLAGS, /* 0 or 1 */
-  LINKED /* rows of ranges */
+  HOST_MEMORIES
 } value_kind;
 
 typedef struct stored_column {
@@ -59,35 +53,35 @@ static const stored_column columns[] = {
     OP(start, ANY),
     OP(duration, ANY),
     OP(correlation, ANY),
-    OP(name, STRINGS),
+    OP(name, ANY),
     OP(place, PLACES),
     OP(bytes, ANY),
     OP(copy_kind, COPY_KINDS),
     OP(host_memory, HOST_MEMORIES),
     DETAIL(shape, SHAPES),
-    DETAIL(short_name, STRINGS),
-    DETAIL(mangled_name, STRINGS),
+    DETAIL(short_name, ANY),
+    DETAIL(mangled_name, ANY),
     DETAIL(graph_node, ANY),
     CALL(start, ANY),
     CALL(duration, ANY),
     CALL(thread, THREADS),
     CALL(correlation, ANY),
-    CALL(name, STRINGS),
+    CALL(name, ANY),
     RANGE(start, ANY),
     RANGE(end, ANY),
     RANGE(thread, THREADS),
     RANGE(end_thread, THREADS),
-    RANGE(text, STRINGS),
-    RANGE(tag, STRINGS),
-    RANGE(colon_tag, STRINGS),
-    RANGE(domain, STRINGS),
-    RANGE(category, STRINGS),
+    RANGE(text, ANY),
+    RANGE(tag, ANY),
+    RANGE(colon_tag, ANY),
+    RANGE(domain, ANY),
+    RANGE(category, ANY),
     RANGE(payload, ANY),
     RANGE(payload_float, ANY),
     RANGE(communicator, ANY),
     RANGE(message, ANY),
-    RANGE(style, FLAGS),
-    RANGE(open, FLAGS),
+    RANGE(style, ANY),
+    RANGE(open, ANY),
     SAMPLE(start),
     SAMPLE(end),
     SAMPLE(device),
@@ -104,14 +98,14 @@ static const stored_column columns[] = {
     CPU_SAMPLE(weight),
     CPU_SAMPLE(cut),
     COLUMN(LLMPROF_PART_STACKS, op_stacks.stack, op_stacks.count, STACKS),
-    ATTRIBUTED(call, ops.count, CALLS),
-    ATTRIBUTED(link, ops.count, LINKS),
-    ATTRIBUTED(range, attribution.link_count, LINKED),
-    ATTRIBUTED(outer, attribution.link_count, LINKS),
-    ATTRIBUTED(parent, ranges.count, RANGES),
+    ATTRIBUTED(call, ops.count, ANY),
+    ATTRIBUTED(link, ops.count, ANY),
+    ATTRIBUTED(range, attribution.link_count, ANY),
+    ATTRIBUTED(outer, attribution.link_count, ANY),
+    ATTRIBUTED(parent, ranges.count, ANY),
     ATTRIBUTED(level, ranges.count, ANY),
     ATTRIBUTED(self, ranges.count, ANY),
-    PROJECTED(range, LINKED),
+    PROJECTED(range, ANY),
     PROJECTED(start, ANY),
     PROJECTED(end, ANY),
     PROJECTED(operations, ANY),
@@ -188,60 +182,19 @@ int llmprof_column_piece(size_t at) {
 
 /* ---- what their rows refer to ---- */
 
-static bool is_string(const llmprof_trace *trace, uint32_t id) {
-  return id == LLMPROF_NO_STRING || id < llmprof_strings_count(trace->strings);
-}
-
-static bool process_is_possible(const llmprof_trace *trace, uint32_t row) {
-  return is_string(trace, llmprof_process_at(trace, row)->name);
-}
-
-static bool thread_is_possible(const llmprof_trace *trace, uint32_t row) {
-  const llmprof_thread *thread = llmprof_thread_at(trace, row);
-  return is_string(trace, thread->name) &&
-         thread->process < trace->rows[LLMPROF_PROCESSES].count &&
-         (thread->caller == LLMPROF_NONE ||
-          thread->caller < trace->rows[LLMPROF_THREADS].count);
-}
-
-static bool place_is_possible(const llmprof_trace *trace, uint32_t row) {
-  const llmprof_place *place =
-      llmprof_intern_get(&trace->rows[LLMPROF_PLACES], row);
-  return place->process == LLMPROF_NONE ||
-         place->process < trace->rows[LLMPROF_PROCESSES].count;
-}
-
-static bool frame_is_possible(const llmprof_trace *trace, uint32_t row) {
-  const llmprof_source_frame *frame =
-      llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_FRAMES], row);
-  return is_string(trace, frame->file) && is_string(trace, frame->function) &&
-         is_string(trace, frame->module);
-}
-
-static bool stack_is_possible(const llmprof_trace *trace, uint32_t row) {
-  const llmprof_source_stack *stack =
-      llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_STACKS], row);
-  return (stack->parent == LLMPROF_NONE || stack->parent < row) &&
-         stack->frame < trace->rows[LLMPROF_SOURCE_FRAMES].count;
-}
-
 static const struct dimension {
   const char *name;   /* in the cache; NULL: it is not kept there */
   size_t record, key; /* bytes */
-  bool (*is_possible)(const llmprof_trace *trace, uint32_t row); /* or NULL */
 } dimensions[LLMPROF_DIMENSIONS] = {
     [LLMPROF_PROCESSES] = {"processes", sizeof(llmprof_process),
-                           sizeof(int64_t), process_is_possible},
-    [LLMPROF_THREADS] = {"threads", sizeof(llmprof_thread), sizeof(int64_t),
-                         thread_is_possible},
-    [LLMPROF_PLACES] = {"places", WHOLE(llmprof_place), place_is_possible},
-    [LLMPROF_SHAPES] = {"shapes", WHOLE(llmprof_shape), NULL},
-    [LLMPROF_SOURCE_FRAMES] = {"source.frames", WHOLE(llmprof_source_frame),
-                               frame_is_possible},
-    [LLMPROF_SOURCE_STACKS] = {"source.stacks", WHOLE(llmprof_source_stack),
-                               stack_is_possible},
-    [LLMPROF_STACK_FRAMES] = {NULL, WHOLE(llmprof_stack_frame), NULL},
-    [LLMPROF_SOURCE_LINES] = {NULL, WHOLE(llmprof_stack_frame), NULL},
+                           sizeof(int64_t)},
+    [LLMPROF_THREADS] = {"threads", sizeof(llmprof_thread), sizeof(int64_t)},
+    [LLMPROF_PLACES] = {"places", WHOLE(llmprof_place)},
+    [LLMPROF_SHAPES] = {"shapes", WHOLE(llmprof_shape)},
+    [LLMPROF_SOURCE_FRAMES] = {"source.frames", WHOLE(llmprof_source_frame)},
+    [LLMPROF_SOURCE_STACKS] = {"source.stacks", WHOLE(llmprof_source_stack)},
+    [LLMPROF_STACK_FRAMES] = {NULL, WHOLE(llmprof_stack_frame)},
+    [LLMPROF_SOURCE_LINES] = {NULL, WHOLE(llmprof_stack_frame)},
 };
 
 void llmprof_dimensions_begin(llmprof_trace *trace) {
@@ -259,19 +212,13 @@ void llmprof_dimensions_free(llmprof_trace *trace) {
 static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
   const size_t limits[] = {
       [ANY] = 0,
-      [STRINGS] = llmprof_strings_count(trace->strings),
       [THREADS] = trace->rows[LLMPROF_THREADS].count,
       [STACKS] = trace->rows[LLMPROF_SOURCE_STACKS].count,
       [STACK_FRAMES] = trace->rows[LLMPROF_STACK_FRAMES].count,
-      [CALLS] = trace->calls.count,
-      [RANGES] = trace->ranges.count,
-      [LINKS] = trace->attribution.link_count,
       [PLACES] = trace->rows[LLMPROF_PLACES].count,
       [SHAPES] = trace->rows[LLMPROF_SHAPES].count,
       [COPY_KINDS] = LLMPROF_COPY_KINDS,
       [HOST_MEMORIES] = LLMPROF_HOST_MEMORIES,
-      [FLAGS] = 2,
-      [LINKED] = trace->ranges.count,
   };
   return limits[kind];
 }
@@ -427,12 +374,7 @@ static bool take_strings(llmprof_trace *trace, const llmprof_arrays *from) {
   size_t size = 0, count = 0;
   const char *bytes = records(from, "strings", 1, &size);
   const uint64_t *ends = records(from, "string.ends", sizeof *ends, &count);
-  if (!bytes || !ends || count >= UINT32_MAX - 1) return false;
-  uint64_t before = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (ends[i] <= before || ends[i] > size || bytes[ends[i] - 1]) return false;
-    before = ends[i];
-  }
+  if (!bytes || !ends) return false;
   return llmprof_strings_lay(trace->strings, bytes, ends, count) &&
          llmprof_words_add(&trace->words, trace->strings);
 }
@@ -446,8 +388,7 @@ static bool take_dimension(llmprof_trace *trace, int dimension,
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t row;
-    ok = llmprof_intern_add(rows, all + i * of->record, &row) && row == i &&
-         (!of->is_possible || of->is_possible(trace, row));
+    ok = llmprof_intern_add(rows, all + i * of->record, &row);
   }
   return ok;
 }
@@ -464,9 +405,7 @@ static bool take_devices(llmprof_trace *trace, const llmprof_arrays *from) {
   const llmprof_device *all = records(from, "devices", sizeof *all, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++)
-    ok = is_string(trace, all[i].name) && is_string(trace, all[i].chip) &&
-         is_string(trace, all[i].uuid) && is_string(trace, all[i].bus) &&
-         llmprof_builder_add_device(trace->builder, &all[i]);
+    ok = llmprof_builder_add_device(trace->builder, &all[i]);
   return ok;
 }
 
@@ -505,34 +444,16 @@ bool llmprof_trace_take(llmprof_builder *builder, const llmprof_arrays *from) {
 static const piece_rows *rows_of(int piece, const llmprof_arrays *from) {
   char name[NAME];
   size_t count;
-  uint64_t before = 0;
   name_rows(name, piece);
   const piece_rows *p = records(from, name, sizeof *p, &count);
-  if (!p || count != 1 || p->rows >= UINT32_MAX) return NULL;
-  bool ok = p->first[0] == 0;
-  for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++) {
-    ok = ok && p->first[kind] >= before;
-    before = p->first[kind];
-  }
-  return ok && (piece != LLMPROF_PART_OPS || before == p->rows) ? p : NULL;
+  return p && count == 1 ? p : NULL;
 }
 
 bool llmprof_piece_is_there(int piece, const llmprof_arrays *from) {
   return rows_of(piece, from) != NULL;
 }
 
-static bool is_possible(const llmprof_trace *trace, const stored_column *column,
-                        const llmprof_values *values) {
-  llmprof_values_bounds bounds;
-  size_t limit = limit_of(trace, column->kind);
-  if (column->kind == ANY) return true;
-  return llmprof_values_find_bounds(values, &bounds) &&
-         (bounds.low > bounds.high ||
-          (bounds.low >= 0 && (uint64_t)bounds.high < limit)) &&
-         (column->kind < PLACES || !bounds.nulls);
-}
-
-/* The column that lies there, of values that are possible; NULL: none does. */
+/* The column that lies there; NULL: none does. */
 static llmprof_values *column_of(const llmprof_trace *trace,
                                  const stored_column *column,
                                  const llmprof_arrays *from) {
@@ -545,11 +466,7 @@ static llmprof_values *column_of(const llmprof_trace *trace,
       !from->is_sound(from->user, column->name) ||
       !from->is_sound(from->user, name))
     return NULL;
-  llmprof_values *values =
-      llmprof_values_take(&lies, *count_at(trace, column->rows));
-  if (values && is_possible(trace, column, values)) return values;
-  llmprof_values_free(values);
-  return NULL;
+  return llmprof_values_take(&lies, *count_at(trace, column->rows));
 }
 
 /* All of them, or those that are there stay. */
@@ -576,34 +493,7 @@ static bool take_diagnostics(llmprof_trace *trace, const llmprof_arrays *from) {
   bool ok = all && count == trace->diagnostic_count;
   trace->diagnostic_count = 0;
   for (size_t i = 0; ok && i < count; i++)
-    ok = (unsigned)all[i].severity <= LLMPROF_PROBLEM &&
-         is_string(trace, all[i].text) &&
-         llmprof_builder_add_diagnostic(trace->builder, &all[i]);
-  return ok;
-}
-
-/* Outer links come before inner ones, so that there is an outermost; a range
- * lies deeper than its parent; what has a chain has a call. */
-static bool attribution_agrees(const llmprof_trace *trace) {
-  const llmprof_attribution *a = &trace->attribution;
-  llmprof_cursor first, second;
-  bool ok = true;
-  llmprof_cursor_open(&first, a->outer);
-  for (size_t i = 0; i < a->link_count; i++)
-    ok &= llmprof_cursor_at(&first, i) < (int64_t)i;
-  llmprof_cursor_open(&first, a->parent);
-  llmprof_cursor_open(&second, a->level);
-  for (size_t i = 0; i < trace->ranges.count; i++) {
-    int64_t parent = llmprof_cursor_at(&first, i);
-    ok &= parent == LLMPROF_ABSENT ||
-          llmprof_values_get(a->level, (size_t)parent) + 1 ==
-              llmprof_cursor_at(&second, i);
-  }
-  llmprof_cursor_open(&first, a->link);
-  llmprof_cursor_open(&second, a->call);
-  for (size_t i = 0; i < trace->ops.count; i++)
-    ok &= llmprof_cursor_at(&first, i) == LLMPROF_ABSENT ||
-          llmprof_cursor_at(&second, i) != LLMPROF_ABSENT;
+    ok = llmprof_builder_add_diagnostic(trace->builder, &all[i]);
   return ok;
 }
 
@@ -613,13 +503,9 @@ bool llmprof_piece_take(llmprof_trace *trace, int piece,
   const piece_rows *rows = rows_of(piece, from);
   if (!rows) return false;
   *count = (size_t)rows->rows;
-  bool taken = take_columns(trace, piece, from);
   bool ok =
-      taken &&
-      (piece != LLMPROF_PART_DIAGNOSTICS || take_diagnostics(trace, from)) &&
-      (piece != LLMPROF_PIECE_ATTRIBUTION || attribution_agrees(trace));
-  if (taken && !ok)
-    llmprof_columns_free(trace, piece); /* nobody adds to them */
+      take_columns(trace, piece, from) &&
+      (piece != LLMPROF_PART_DIAGNOSTICS || take_diagnostics(trace, from));
   if (!ok) *count = 0;
   if (!ok) return false;
   for (int table = 0; table < LLMPROF_TABLES; table++)
