@@ -176,8 +176,6 @@ help.fields = {
   { "rank", "process with a GPU that it computes on, from 0", 'kernels:group("rank"):sum("dur")' },
   { "registers", "registers of a thread", "kernels" },
   { "rep", "repeat of the recipe, from 1", 'kernels:group("stage", "rep"):sum("dur")' },
-  { "said", "text of the range around its launch, where a pipeline is told by it",
-    'collectives:group("said"):count()' },
   { "shape", "number of the launch's grid, block, registers and shared memory", "kernels" },
   { "short_name", "function name without parameters; short is the same", "kernels" },
   { "signature", "number of what was computed before the collective", "collectives" },
