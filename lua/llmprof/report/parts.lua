@@ -105,7 +105,8 @@ function parts.roofline(results, view)
   if not counted and not view.page then return say(words.not_measured(results, "counters")) end
   return join(counted and note(words.coverage(results)), note(words.padding(results)),
     blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
-      data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },
+      data = charts.roofline(results), otherwise = words.not_measured(results, "counters"),
+      picture = function() return charts.roofline_text(results) end },
     counted and sections.either("roofline", rows.roofline(results)),
     note(words.without_dot(results)), note(words.roofs(results)),
     #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),

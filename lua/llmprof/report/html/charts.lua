@@ -4,6 +4,7 @@ local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
 local overhead = require "llmprof.analysis.latency.overhead"
+local plane = require "llmprof.report.plane"
 local rows = require "llmprof.report.rows"
 local pictures = require "llmprof.report.pictures"
 local statistics = require "llmprof.statistics"
@@ -126,6 +127,13 @@ function charts.roofline(results)
     stages = points(results, given.stages, function(one) return one.stage end), roofs = shown,
     tensor_format = roofs.tensor_format }
   return (#made.kernels > 0 or #made.stages > 0) and made or nil
+end
+
+
+-- The same in characters.
+function charts.roofline_text(results)
+  local made = charts.roofline(results)
+  return made and ("```text\n%s\n```\n"):format(table.concat(plane.lines(made), "\n")) or ""
 end
 
 

@@ -1,6 +1,7 @@
 -- Pictures in Markdown: what GitHub and GitLab are given to draw.
 local json = require "llmprof.json"
 local charts = require "llmprof.report.html.charts"
+local plane = require "llmprof.report.plane"
 
 
 local function instance(start_ms, wall_ms, busy_ms, rep)
@@ -96,5 +97,44 @@ pie title GPU time of a'b c d e init in percent
     assert.matches('"y+…y+" : 50.0\n', made)
     assert.matches('"%(no name%)" : 50.0\n', made)
     assert.is_true(#made < 200)
+  end)
+end)
+
+
+describe("the roofline in characters", function()
+  local roofs = { dram = 4.8, l2 = 12, tensor = 1000, vector = 67, tensors = {
+    { format = "fp8", rate = 2000 }, { format = "bf16", rate = 1000 },
+    { format = "fp16", rate = 1000 } } }
+
+  it("has kernels by their numbers, stages by their names, and every roof", function()
+    assert.equal([[
+TFLOP/s; numbers are kernels of the table, ◆ stages, / DRAM 4.80 TB/s, : L2 12.00 TB/s
+
+  10000 |
+        |
+        |                                          :::::----------/tensor fp8 2,000.0-
+   1000 |                             :::::::::::::--///////tensor bf16, fp16 1,000.0-
+        |                :::::::::::::   ////////////
+        |    ::::::::::::   /////////////
+    100 |::::  /////////////
+        |//////===========================================================vector 67.0=
+        |
+     10 |      12
+        |
+        |           ◆ decode
+      1 |
+        +-----------------------------------------------------------------------------
+         10                                    100                                   1000
+         FLOP per byte of DRAM
+behind others: 3]], table.concat(plane.lines { roofs = roofs,
+      kernels = { { id = 12, x = 14, y = 10 }, { id = 3, x = 14, y = 10 } },
+      stages = { { stage = "decode", x = 20, y = 2 } } }, "\n"))
+  end)
+
+  it("says which stages had no room for their names", function()
+    local stages = {}
+    for i = 1, 12 do stages[i] = { stage = "stage" .. i, x = 20, y = 2 } end
+    local said = plane.lines { roofs = { dram = 4.8 }, kernels = {}, stages = stages }
+    assert.matches("^without a name: stage%d", said[#said])
   end)
 end)
