@@ -131,18 +131,13 @@ end
 -- Device time and calls of the kernels of a stage, or of a part of one, by
 -- category, over all its instances.
 local function kernel_sums(kernels, stage)
-  local sums, list = {}, {}
-  local function add(kernel)
-    local row = lists.entry(list, sums, kernel.category,
-      { category = kernel.category, gpu_time_ns = 0, calls = 0 })
-    row.gpu_time_ns, row.calls = row.gpu_time_ns + kernel.total_ns, row.calls + kernel.calls
-  end
-  for _, part in ipairs { kernels, kernels.others or {} } do
-    for _, kernel in ipairs(part) do
-      if kernel.stage == stage or kernel.part == stage then add(kernel) end
-    end
-  end
-  return list
+  local own = lists.filtered(lists.joined(kernels, kernels.others or {}), function(kernel)
+    return kernel.stage == stage or kernel.part == stage
+  end)
+  return lists.map(lists.grouped(own, "category"), function(alike)
+    return { category = alike[1].category, gpu_time_ns = lists.sum(alike, "total_ns"),
+      calls = lists.sum(alike, "calls") }
+  end)
 end
 
 

@@ -28,17 +28,14 @@ local function kernels_of(trace, tag, instances)
 end
 
 
--- The stream with most kernels, and by step when its kernels end.
-local function main_of(groups)
-  local calls, ends, main = {}, {}, nil
-  for _, row in ipairs(groups) do
-    calls[row.stream] = (calls[row.stream] or 0) + row.calls
-    if not main or calls[row.stream] > calls[main] then main = row.stream end
-  end
-  for _, row in ipairs(groups) do
-    if row.stream == main then ends[row.step_range] = row.last end
-  end
-  return main, ends
+-- The stream with most kernels, and by step when its kernels end. list: by stream and step.
+local function main_of(list)
+  local own = lists.largest(lists.grouped(list, "stream"), function(rows_of)
+    return lists.sum(rows_of, "calls")
+  end) or {}
+  local ends = {}
+  for _, row in ipairs(own) do ends[row.step_range] = row.last end
+  return own[1] and own[1].stream, ends
 end
 
 

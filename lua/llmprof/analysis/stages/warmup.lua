@@ -233,39 +233,26 @@ end
 
 
 -- Mark the first step of a run of steps as cold where it took far longer than those behind
--- it; its ns and what is usual, nil where it did not.
+-- it: { stage, rep, ns, usual_ns }; nil where it did not.
 local function judge_opening(run)
   local first = run.steps[1]
-  if first.cold or #run.steps <= LEAST_STEPS then return nil end
+  if not run.used or first.cold or #run.steps <= LEAST_STEPS then return nil end
   local behind = lengths(run.steps, 2)
   local usual, next_ones = statistics.median(behind),
-    statistics.median(table.move(behind, 1, LEAST_STEPS, 1, {}))
+    statistics.median(lists.first(behind, LEAST_STEPS))
   if not is_outlier(length(first), math.max(usual, next_ones)) then return nil end
   first.cold = true
-  return length(first), usual
+  return { stage = run.stage, rep = run.rep, ns = length(first), usual_ns = usual }
 end
 
 
 -- Mark the cold first steps of runs (of llmprof.analysis.stages.steps), and say so in repeats, once
 -- for a stage. Of several ranks' steps each counts.
 function cold.judge_openings(runs, repeats)
-  local left_out, by_stage = repeats.left_out or {}, {}
-  for _, run in ipairs(runs) do
-    local ns, usual = nil, nil
-    if run.used then ns, usual = judge_opening(run) end
-    if ns then
-      local entry = by_stage[run.stage]
-      if not entry then
-        entry = { stage = run.stage, rep = run.rep, openings = 0, ns = 0, usual_ns = 0 }
-        by_stage[run.stage], left_out[#left_out + 1] = entry, entry
-      end
-      entry.openings, entry.ns = entry.openings + 1, entry.ns + ns
-      entry.usual_ns = entry.usual_ns + usual
-    end
-  end
-  for _, entry in pairs(by_stage) do
-    entry.ns = entry.ns // entry.openings
-    entry.usual_ns = entry.usual_ns / entry.openings
+  local left_out = repeats.left_out or {}
+  for _, own in ipairs(lists.grouped(lists.map(runs, judge_opening), "stage")) do
+    left_out[#left_out + 1] = { stage = own[1].stage, rep = own[1].rep, openings = #own,
+      ns = lists.sum(own, "ns") // #own, usual_ns = lists.sum(own, "usual_ns") / #own }
   end
   repeats.left_out = #left_out > 0 and left_out or nil
 end

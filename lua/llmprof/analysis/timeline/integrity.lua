@@ -240,17 +240,12 @@ end
 
 -- Stages that ranges mark, that count and launch nothing, as where other threads launch for them.
 local function idle_stages(state)
-  local found, counts, names = state.found, {}, {}
+  local found = state.found
   if not found or found.inferred or found.whole or not next(state.api_calls) then return {} end
-  for _, instance in ipairs(found.instances) do
-    if instance.used and not instance.parent then
-      counts[instance.stage] = (counts[instance.stage] or 0) + (instance.launches or 0)
-    end
-  end
-  for name, count in pairs(counts) do
-    if count == 0 then names[#names + 1] = name end
-  end
-  return lists.sort(names)
+  local own = lists.filtered(found.instances, function(one) return one.used and not one.parent end)
+  return lists.sort(lists.map(lists.grouped(own, "stage"), function(alike)
+    return lists.sum(alike, "launches") == 0 and alike[1].stage or nil
+  end))
 end
 
 
@@ -336,16 +331,11 @@ local harmless = { gpu_idle = true, applications_clocks_setting = true, sync_boo
 
 local function throttle(state)
   if #state.samples == 0 then return nil end
-  local slowed, reasons = 0, {}
+  local reasons, slowed = {}, 0
   for _, sample in ipairs(state.samples) do
-    local counted = false
-    for _, reason in ipairs(sample.throttle or {}) do
-      if not harmless[reason] then
-        reasons[reason] = true
-        counted = true
-      end
-    end
-    if counted then slowed = slowed + 1 end
+    local held = lists.filtered(sample.throttle or {}, function(one) return not harmless[one] end)
+    slowed = slowed + (#held > 0 and 1 or 0)
+    lists.add(reasons, held)
   end
   if slowed == 0 then
     return { level = "ok", text = ("clocks were held down in none of %d samples")
@@ -354,7 +344,7 @@ local function throttle(state)
   local share = slowed / #state.samples
   return { level = share > THROTTLE_WARNING and "warning" or "ok",
     text = ("clocks were held down in %s of %d samples (%s)"):format(percent(share),
-      #state.samples, table.concat(sorted_keys(reasons), ", ")),
+      #state.samples, table.concat(sorted_keys(lists.set(reasons)), ", ")),
     fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" }
 end
 
