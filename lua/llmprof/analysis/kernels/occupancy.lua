@@ -5,8 +5,8 @@
 -- blocks, with what the driver keeps for each. Barriers, which traces do not record, and
 -- clusters are not looked at. Blocks that end early make room, so waves are those of blocks
 -- that all take the same time.
-local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
+local rows = require "llmprof.ranks.rows"
 
 local occupancy = { where = { "trace" }, reads = { "kernels" }, gives = {} }
 
@@ -95,34 +95,28 @@ occupancy.columns = { { name = "theoretical_percent", type = "number" },
   { name = "limiter", type = "string" }, { name = "waves", type = "number" } }
 
 
--- The shape of a row of a frame; nil where it was not recorded.
-local function shape_at(frame, row)
-  local function get(name) return frame:get(row, name) end
-  if not get "grid_x" then return nil end
-  local static, dynamic = get "static_shared", get "dynamic_shared"
-  return { grid = { get "grid_x", get "grid_y", get "grid_z" },
-    block = { get "block_x", get "block_y", get "block_z" }, registers = get "registers",
-    shared_bytes = static and dynamic and static + dynamic }
+-- The shape of a launch by its columns; nil where it was not recorded.
+function occupancy.shape(cells)
+  local static, dynamic = cells.static_shared, cells.dynamic_shared
+  return cells.grid_x and { grid = { cells.grid_x, cells.grid_y, cells.grid_z },
+    block = { cells.block_x, cells.block_y, cells.block_z }, registers = cells.registers,
+    shared_bytes = static and dynamic and static + dynamic } or nil
 end
 
 
 -- Adds the columns to a frame (of C) of kernels. devices: of trace:devices().
 function occupancy.add_columns(frame, devices)
-  local by_id, made = {}, {}
-  for _, device in ipairs(devices) do by_id[device.id] = device end
-  for i, column in ipairs(occupancy.columns) do
-    made[i] = { name = column.name, type = column.type, values = {} }
-  end
-  local groups = errors.check(frame:group { by = KEYS, columns = {} })
-  for i = 1, #groups do
-    local shape, device = shape_at(groups, i), by_id[groups:get(i, "device")]
-    local found = shape and device
-      and occupancy.of(shape, device.compute, device.sm_count) or {}
-    made[1].values[i] = found.occupancy_percent or false
-    made[2].values[i] = found.limiter or false
-    made[3].values[i] = found.waves or false
-  end
-  return errors.check(frame:extend(KEYS, #groups, made))
+  local found -- of a row: its columns are asked for one after the other
+  local percent, limiter, waves = table.unpack(occupancy.columns)
+  return rows.extend(frame, KEYS, {
+    { name = percent.name, type = percent.type, get = function(cells)
+      local shape, device = occupancy.shape(cells), lists.find(devices, "id", cells.device)
+      found = shape and device and occupancy.of(shape, device.compute, device.sm_count) or {}
+      return found.occupancy_percent
+    end },
+    { name = limiter.name, type = limiter.type, get = function() return found.limiter end },
+    { name = waves.name, type = waves.type, get = function() return found.waves end },
+  })
 end
 
 

@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
 local lists = require "llmprof.tables.lists"
+local occupancy = require "llmprof.analysis.kernels.occupancy"
 local rows = require "llmprof.ranks.rows"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
@@ -38,12 +39,9 @@ local function shapes_of(frame, all)
     "shape" }, total = { "duration", "op" } }, key_of)
   for key, own in pairs(by_key) do
     by_key[key] = lists.sort(lists.map(own, function(row)
-      local one = rows.get(all, row.op.min + 1, SHAPE)
-      return one.grid_x and { grid = { one.grid_x, one.grid_y, one.grid_z },
-        block = { one.block_x, one.block_y, one.block_z }, registers = one.registers,
-        shared_bytes = one.static_shared and one.dynamic_shared
-          and one.static_shared + one.dynamic_shared,
-        calls = row.count, total_ns = row.duration.total } or nil -- it was not recorded
+      local shape = occupancy.shape(rows.get(all, row.op.min + 1, SHAPE))
+      if shape then shape.calls, shape.total_ns = row.count, row.duration.total end
+      return shape
     end), "-total_ns", function(shape) return table.concat(shape.grid, ",") end)
   end
   return by_key
