@@ -135,53 +135,30 @@ local function check_has_results(run)
 end
 
 
--- A run goes out of sight as a whole: one that is still there was there all the time.
+-- Keep what is needed of a run in a folder, in place of what is there: when the copy is whole.
 local function keep(run, folder, name)
+  local fresh = folder .. ".new~"
+  remove(fresh)
   for _, file in ipairs(kept) do
-    local target = folder .. "/" .. file
+    local target = fresh .. "/" .. file
     if run:has(file) then
       check(fs.mkdirs(target:match "^(.*)/"))
       check(fs.copy(run:path(file), target))
     end
   end
-  check_has_results(run)
-  check(fs.write(folder .. "/" .. ABOUT, document.encode("baseline", { name = name, run = run.id,
+  check_has_results(run) -- a run goes out of sight as a whole: one that is there was there before
+  check(fs.write(fresh .. "/" .. ABOUT, document.encode("baseline", { name = name, run = run.id,
     recipe = run.manifest.recipe, saved = clock.timestamp() })))
+  remove(folder)
+  check(fs.rename(fresh, folder))
 end
 
 
--- Keep a run (of artifacts) under a name; one of that name is replaced
--- when the copy is whole.
+-- Keep a run (of artifacts) under a name; one of that name is replaced.
 function baselines.save(run, name, root)
   check_name(name)
   check_has_results(run)
-  alone(root, function()
-    local path = path_of(name, root)
-    local fresh = path .. ".new~"
-    remove(fresh)
-    keep(run, fresh, name)
-    remove(path)
-    check(fs.rename(fresh, path))
-  end)
-end
-
-
-local function add(run, name, root)
-  local path = baselines.must_find(name, root)
-  local about = read_about(path)
-  if about.recipe ~= run.manifest.recipe then
-    errors.raise("usage", ("baseline '%s' is of recipe %s, %s of %s"):format(name,
-      tostring(about.recipe), run.id, tostring(run.manifest.recipe)),
-      { hint = "a baseline's runs are of the same thing" })
-  end
-  if lists.has(baselines.runs(path), run.id) then
-    errors.raise("usage", ("baseline '%s' has run %s already"):format(name, run.id))
-  end
-  local target = ("%s/%s/%s"):format(path, MORE, run.id)
-  local fresh = target .. ".new~"
-  remove(fresh)
-  keep(run, fresh, name)
-  check(fs.rename(fresh, target))
+  alone(root, function() keep(run, path_of(name, root), name) end)
 end
 
 
@@ -190,7 +167,18 @@ end
 function baselines.add(run, name, root)
   baselines.must_find(name, root)
   check_has_results(run)
-  alone(root, function() add(run, name, root) end)
+  alone(root, function()
+    local path = baselines.must_find(name, root)
+    local recipe = read_about(path).recipe
+    if recipe ~= run.manifest.recipe then
+      errors.raise("usage", ("baseline '%s' is of recipe %s, %s of %s"):format(name,
+        tostring(recipe), run.id, tostring(run.manifest.recipe)),
+        { hint = "a baseline's runs are of the same thing" })
+    elseif lists.has(baselines.runs(path), run.id) then
+      errors.raise("usage", ("baseline '%s' has run %s already"):format(name, run.id))
+    end
+    keep(run, ("%s/%s/%s"):format(path, MORE, run.id), name)
+  end)
 end
 
 

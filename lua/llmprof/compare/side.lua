@@ -109,44 +109,35 @@ local function unfinished(folder, root)
 end
 
 
--- Of a tree, what wanted(key, value) holds for, by dotted key; nil when it holds for
--- nothing.
-local function filtered(tree, wanted, prefix)
+local function is_group(value)
+  return type(value) == "table" and #value == 0 and next(value) ~= nil
+end
+
+
+-- The configuration of a recorded capture: what that was made with, as far as it says; what is
+-- asked when it is analysed holds for the analysis alone. nil where nothing is known.
+local function of_capture(tree, made_with, prefix)
   local made = {}
-  for name, value in pairs(tree) do
-    local key = prefix .. tostring(name)
-    if type(value) == "table" and #value == 0 and next(value) ~= nil then
-      made[name] = filtered(value, wanted, key .. ".")
-    elseif wanted(key, value) then
-      made[name] = value
+  for name in pairs(keys.merged(made_with, tree)) do
+    local key, was, is = prefix .. tostring(name), made_with[name], tree[name]
+    if is_group(was) or is_group(is) then
+      made[name] = of_capture(is_group(is) and is or {}, is_group(was) and was or {}, key .. ".")
+    elseif is ~= nil and recorded.heeds(key) then
+      made[name] = is
+    elseif was ~= process.HIDDEN then
+      made[name] = was
     end
   end
   return next(made) and made or nil
 end
 
 
-local function merged(under, over)
-  local made = keys.merged(under)
-  for name, value in pairs(over) do
-    local below = made[name]
-    made[name] = type(below) == "table" and type(value) == "table" and #value == 0
-      and merged(below, value) or value
-  end
-  return made
-end
-
-
--- The configuration of a run. Of a recorded capture it is what that was made with, as
--- far as it says: what is asked when it is analysed holds for the analysis alone.
 local function config_of(tree, results)
   if type(tree) ~= "table" then return nil end
   local made_with = tree[config.CAPTURED_WITH]
   tree[config.CAPTURED_WITH] = nil
-  local timeline = results.source.timeline or {}
-  if timeline.from ~= "recorded" then return tree end
-  local function is_told(_, value) return value ~= process.HIDDEN end
-  return merged(type(made_with) == "table" and filtered(made_with, is_told, "") or {},
-    filtered(tree, recorded.heeds, "") or {})
+  if (results.source.timeline or {}).from ~= "recorded" then return tree end
+  return of_capture(tree, type(made_with) == "table" and made_with or {}, "") or {}
 end
 
 
@@ -253,14 +244,9 @@ local function open_one(word, root, analyse)
 end
 
 
--- Is a word with commas in it one thing nevertheless?
-local function is_whole(word)
-  return not word:find(",", 1, true) or files.is_file(word) or files.is_folder(word)
-end
-
-
+-- The runs that a word names, with commas between them, unless it is one thing with a comma in it.
 local function pieces_of(word)
-  if is_whole(word) then return { word } end
+  if files.is_file(word) or files.is_folder(word) then return { word } end
   local pieces = {}
   for piece in (word .. ","):gmatch "([^,]*)," do pieces[#pieces + 1] = piece end
   return pieces
@@ -268,12 +254,11 @@ end
 
 
 local function open(word, root, analyse)
-  if is_whole(word) then return open_one(word, root, analyse) end
-  local runs = {}
-  for _, piece in ipairs(pieces_of(word)) do
-    lists.add(runs, open_one(piece, root, analyse).runs)
-  end
-  return of_runs("runs", word, runs)
+  local pieces = pieces_of(word)
+  if #pieces == 1 then return open_one(word, root, analyse) end
+  return of_runs("runs", word, lists.flat(pieces, function(piece)
+    return open_one(piece, root, analyse).runs
+  end))
 end
 
 
