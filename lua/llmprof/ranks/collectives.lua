@@ -188,51 +188,26 @@ function collectives.matched(all) return all:where { { "instance", "~=", false }
 function collectives.last(all) return all:where { { "late", "~=", false } } end
 
 
-local function by_world(frame, sums)
-  local list = {}
-  for _, group in ipairs(frame:group { by = { "world" }, total = sums }) do
-    list[group.world] = group
-  end
-  return list
-end
-
-
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
 -- as far as some were matched, matched, waiting_ns, last (how often it came last) and
 -- caused_ns (the others' waiting for it).
 function collectives.add_to_ranks(ranks, all)
-  local own = by_world(all, { "duration", "hidden" })
-  local matching = by_world(collectives.matched(all), { "waiting" })
-  local late = by_world(collectives.last(all), { "caused" })
+  local own = rows.by(all, "world", { total = { "duration", "hidden", "waiting" } })
+  local late = rows.by(collectives.last(all), "world", { total = { "caused" } })
   for _, rank in ipairs(ranks) do
-    local group, matched = own[rank.rank], matching[rank.rank]
+    local group, last = own[rank.rank], late[rank.rank]
     rank.collectives = group and group.count or 0
     rank.collective_ns, rank.hidden_ns = total(group, "duration"), total(group, "hidden")
     rank.exposed_ns = rank.collective_ns - rank.hidden_ns
-    if matched then
-      rank.matched, rank.waiting_ns = matched.count, total(matched, "waiting")
-      rank.last = late[rank.rank] and late[rank.rank].count or 0
-      rank.caused_ns = total(late[rank.rank], "caused")
+    if group and group.waiting.count > 0 then
+      rank.matched, rank.waiting_ns = group.waiting.count, group.waiting.total
+      rank.last, rank.caused_ns = last and last.count or 0, total(last, "caused")
     end
   end
 end
 
 
 -- ---- kernels ----
-
--- A damaged file may lack the short name of a kernel.
-local function name_of(group) return group.short_name or "(unnamed kernel)" end
-
-
--- By kernel, how many each rank ran in decode steps.
-local function in_decode(all)
-  local counts, decodes = {}, all:where { phase = "decode" }
-  for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
-    counts[name_of(group)] = group.count // group.distinct.world
-  end
-  return counts
-end
-
 
 -- What a link carries for each byte of a message between n ranks, as nccl-tests has it;
 -- and how many messages of a rank make the whole.
@@ -251,7 +226,7 @@ local NODE = 8
 -- Message sizes and bandwidths, where NCCL's payloads say them. sized: of the rows that
 -- came last, by kernel; link: { name, bytes_per_s } between the GPUs, nil: not known.
 local function add_bandwidth(made, sized, link)
-  if not sized or sized.message.count == 0 or sized.transfer.total <= 0 then return end
+  if not sized or sized.transfer.total <= 0 then return end
   local traffic = TRAFFIC[made.op]
   made.bytes = sized.message.median
   if not traffic then return end
@@ -273,45 +248,31 @@ function collectives.least(name, ranks, bytes, link)
 end
 
 
-local function sized_of(last)
-  local list = {}
-  local sized = last:where { { "message", "~=", false } }
-  for _, group in ipairs(sized:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
-    list[name_of(group)] = group
-  end
-  return list
-end
-
-
 -- Each kernel of a collective: { name, op, library, count (of one rank), decode_count (the
 -- same in decode steps), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
 -- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link (its name), link_share (of what it
--- carries in one direction) }, as far as known.
+-- carries in one direction) }, as far as known. A damaged file may lack the short name of one.
 function collectives.kernels(all, link)
   local list, last = json.list {}, collectives.last(all)
-  local own_of, decoding, sized = {}, in_decode(all), sized_of(last)
-  for _, group in ipairs(collectives.matched(all):group { by = { "short_name" },
-    total = { "waiting" } }) do
-    own_of[name_of(group)] = { waiting = group.waiting.total }
-  end
-  for _, group in ipairs(last:group { by = { "short_name" }, sum = { "transfer", "skew" } }) do
-    local kernel = own_of[name_of(group)]
-    kernel.count, kernel.transfer, kernel.skew = group.count, group.transfer, group.skew
-  end
-  for i, group in ipairs(all:group { by = { "short_name" }, total = { "duration" },
-    distinct = { "world" } }) do
-    local made, own = collectives.describe(name_of(group), name_of(group)),
-      own_of[name_of(group)] or {}
-    made.name, made.ranks = name_of(group), group.distinct.world
+  local decoding = rows.by(all:where { phase = "decode" }, "short_name",
+    { distinct = { "world" } })
+  local sized = rows.by(last:where { { "message", "~=", false } }, "short_name",
+    { sum = { "message", "transfer" } })
+  local met = rows.by(last, "short_name", { sum = { "transfer", "skew" } })
+  for kernel, group in pairs(rows.by(all, "short_name", { total = { "duration", "waiting" },
+    distinct = { "world" } })) do
+    local name = kernel or "(unnamed kernel)"
+    local made, own, decodes = collectives.describe(name, name), met[kernel], decoding[kernel]
+    made.name, made.ranks = name, group.distinct.world
     made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
-    made.matched, made.waiting_ns = own.count or 0, own.waiting
-    made.decode_count = decoding[name_of(group)]
-    add_bandwidth(made, sized[name_of(group)], link)
-    if own.transfer then
+    made.matched, made.waiting_ns = own and own.count or 0, group.waiting.total
+    made.decode_count = decodes and decodes.count // decodes.distinct.world
+    add_bandwidth(made, sized[kernel], link)
+    if own then
       made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
       made.skew_p50_ns = own.skew.median
     end
-    list[i] = made
+    list[#list + 1] = made
   end
   return lists.sort(list, "-total_ns", "name")
 end
@@ -395,14 +356,13 @@ end
 -- Sums over all ranks: { count, matched, unmatched (rows), collective_ns, waiting_ns,
 -- transfer_ns, hidden_ns, exposed_ns }.
 function collectives.totals(all)
-  local everything = all:group { total = { "duration", "hidden" } }[1]
+  local everything = all:group { total = { "duration", "hidden", "waiting" } }[1]
   local last = collectives.last(all):group { total = { "transfer" } }[1]
-  local matched = collectives.matched(all):group { total = { "waiting" } }[1]
   return { count = everything.count, matched = last and last.count or 0,
-    unmatched = everything.count - (matched and matched.count or 0),
+    unmatched = everything.count - everything.waiting.count,
     collective_ns = everything.duration.total, hidden_ns = everything.hidden.total,
     exposed_ns = everything.duration.total - everything.hidden.total,
-    waiting_ns = matched and matched.waiting.total, transfer_ns = last and last.transfer.total }
+    waiting_ns = everything.waiting.total, transfer_ns = last and last.transfer.total }
 end
 
 

@@ -13,6 +13,7 @@ local json = require "llmprof.json"
 local merged = require "llmprof.ranks.merged"
 local members = require "llmprof.ranks.members"
 local merge = require("llmprof.tables.keys").merged
+local rows = require "llmprof.ranks.rows"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
 local statistics = require "llmprof.statistics"
@@ -155,11 +156,8 @@ end
 -- are matched without them.
 local function note_fewer(made, left_out)
   if not made.collectives then return end
-  local met, kinds = collectives.matched(made.collectives), {}
-  for _, kind in ipairs(met:group { by = { "key" }, distinct = { "instance" },
-    total = { "members" } }) do
-    kinds[kind.key] = kind
-  end
+  local met = collectives.matched(made.collectives)
+  local kinds = rows.by(met, "key", { distinct = { "instance" }, total = { "members" } })
   local groups = met:group { by = { "key", "short_name", "world" } }
   for _, group in ipairs(lists.sort(groups, "world", "key")) do
     local kind = kinds[group.key]
@@ -175,19 +173,9 @@ end
 
 -- ---- kernels ----
 
+-- By rank its time in kernels.
 local function time_by_rank(kernels)
-  local by_rank = {}
-  for _, group in ipairs(kernels:group { by = { "world" }, total = { "duration" } }) do
-    by_rank[group.world] = group.duration.total
-  end
-  return by_rank
-end
-
-
-local function gpu_time(record, kernels)
-  local by_rank = time_by_rank(kernels)
-  for _, rank in ipairs(record.ranks) do rank.gpu_time_ns = by_rank[rank.rank] or 0 end
-  record.gpu_time_ns = lists.sum(record.ranks, "gpu_time_ns")
+  return rows.by(kernels, "world", { total = { "duration" } })
 end
 
 
@@ -229,7 +217,9 @@ local function add_experts(record, kernels, mark_experts)
   if not mark_experts then return end
   mark_experts(kernels, "name", "expert")
   local own = time_by_rank(kernels:where { expert = 1 })
-  for _, rank in ipairs(record.ranks) do rank.expert_ns = own[rank.rank] end
+  for _, rank in ipairs(record.ranks) do
+    rank.expert_ns = own[rank.rank] and own[rank.rank].duration.total
+  end
   local times = lists.map(record.ranks, "expert_ns")
   local sum = statistics.sum(times)
   if #times > 1 and sum > 0 then
@@ -353,7 +343,11 @@ function ranks.examine(parts, given)
   note_unaligned(made, record.left_out)
   note_unmatched(made, record.left_out)
   note_fewer(made, record.left_out)
-  gpu_time(record, made.kernels)
+  local times = time_by_rank(made.kernels)
+  for _, rank in ipairs(record.ranks) do
+    rank.gpu_time_ns = times[rank.rank] and times[rank.rank].duration.total or 0
+  end
+  record.gpu_time_ns = lists.sum(record.ranks, "gpu_time_ns")
   add_experts(record, made.kernels, given.mark_experts)
   record.kernels = kernel_records(made.kernels)
   local all = made.collectives

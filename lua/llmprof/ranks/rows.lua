@@ -1,6 +1,7 @@
 -- Columns about groups of a frame's rows: what Lua knows of a few distinct keys,
 -- for millions of rows.
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 
 local rows = {}
@@ -12,23 +13,34 @@ function rows.has(frame, name) return lists.find(frame:columns(), "name", name) 
 -- The names of a frame's columns.
 function rows.names(frame) return lists.map(frame:columns(), "name") end
 
+-- Groups of rows by a column, by its value (false where it is absent). asked: what else
+-- llmprof.frame's group is asked.
+function rows.by(frame, column, asked)
+  local found = {}
+  for _, group in ipairs(frame:group(keys.merged({ by = { column } }, asked or {}))) do
+    found[group[column] or false] = group
+  end
+  return found
+end
+
+
 -- Add columns by the values of other ones. by: names of columns; columns: list of
 -- { name, type, unit, get }, get a function of a row with the columns of `by`, which is the
 -- next one after that; what it gives is absent where it is nil or false, and all without `get`.
 -- Returns the frame.
 function rows.extend(frame, by, columns)
-  local keys = frame:group { by = by, columns = {} }
+  local groups = frame:group { by = by, columns = {} }
   local made = lists.map(columns, function(column)
     return { name = column.name, type = column.type, unit = column.unit, values = {} }
   end)
-  local cells, key = lists.map(by, function(name) return keys:values(name) end), {}
-  for row = 1, #keys do
+  local cells, key = lists.map(by, function(name) return groups:values(name) end), {}
+  for row = 1, #groups do
     for i, name in ipairs(by) do key[name] = cells[i][row] or nil end
     for i, column in ipairs(columns) do
       made[i].values[row] = column.get and column.get(key) or false
     end
   end
-  return frame:extend(by, #keys, made)
+  return frame:extend(by, #groups, made)
 end
 
 
