@@ -24,6 +24,8 @@ local verdict = require "llmprof.ranks.verdict"
 
 local ranks = {}
 
+local function note(left_out, form, ...) left_out[#left_out + 1] = form:format(...) end
+
 -- Kernels listed; the rest is in their sum. Tests change it.
 ranks.KERNELS = 200
 
@@ -58,9 +60,9 @@ local function note_unaligned(made, left_out)
       first = first or { rank = rank.rank, part = part }
       local on_clock = part == first.part or part.about.epoch and first.part.about.epoch
       if first.rank ~= rank.rank and not (group.named and on_clock) then
-        left_out[#left_out + 1] = ("%s, rank %d: no collectives that end with those of rank %d: "
-          .. "another job or group of ranks, or a clock that cannot be put right; not matched with "
-          .. "it"):format(rank.file:match "([^/]*)$", rank.rank, first.rank)
+        note(left_out, "%s, rank %d: no collectives that end with those of rank %d: another job "
+          .. "or group of ranks, or a clock that cannot be put right; not matched with it",
+          rank.file:match "([^/]*)$", rank.rank, first.rank)
       end
     end
   end
@@ -90,23 +92,23 @@ local function note_lacking(made, left_out)
       part.about.unserved
     local number = #own == 1 and members.told(own[1].process)
     if number and first[number] then
-      left_out[#left_out + 1] = ("%s: says rank %d as %s does: ranks are numbered by their files")
-        :format(name, number, first[number])
+      note(left_out, "%s: says rank %d as %s does: ranks are numbered by their files", name,
+        number, first[number])
     elseif number then
       first[number] = name
     end
     if unserved then
-      left_out[#left_out + 1] = ("%s: GPU activity was not recorded for %d of %d processes that "
-        .. "launch work: they are no ranks"):format(name, unserved.count, unserved.of)
+      note(left_out, "%s: GPU activity was not recorded for %d of %d processes that launch work: "
+        .. "they are no ranks", name, unserved.count, unserved.of)
     elseif #made.parts > 1 and #own == 0 then
-      left_out[#left_out + 1] = name .. ": no kernels of a known process: no rank"
+      note(left_out, "%s: no kernels of a known process: no rank", name)
     elseif #made.parts > 1 and #part.collectives == 0 then
-      left_out[#left_out + 1] = name .. ": no collectives: it is matched with nothing"
+      note(left_out, "%s: no collectives: it is matched with nothing", name)
     end
     if made.steps and not part.steps then
-      left_out[#left_out + 1] = name .. ": no step labels: it is in no step"
+      note(left_out, "%s: no step labels: it is in no step", name)
     elseif part.about.source == "inferred" and source_of(made.parts) ~= "inferred" then
-      left_out[#left_out + 1] = name .. ": no step labels: its steps are inferred"
+      note(left_out, "%s: no step labels: its steps are inferred", name)
     end
   end
 end
@@ -117,8 +119,7 @@ local function note_missing(made, left_out)
   local names = members.missing(made.ranks)
   if #names == 0 then names = members.missing_of_communicators(made.parts) end
   for _, name in ipairs(names) do
-    left_out[#left_out + 1] = ("%s: no file of it is there: waiting for it counts as transfer")
-      :format(name)
+    note(left_out, "%s: no file of it is there: waiting for it counts as transfer", name)
   end
   return names
 end
@@ -146,8 +147,8 @@ local function note_unmatched(made, left_out)
   local groups = alone:group { by = { "world", "short_name" }, total = { "start" } }
   lists.sort(groups, "world", function(group) return group.start.min end)
   for _, group in ipairs(groups) do
-    left_out[#left_out + 1] = ("rank %d: %s of %s without a counterpart on another rank"):format(
-      group.world, text.count(group.count), group.short_name)
+    note(left_out, "rank %d: %s of %s without a counterpart on another rank", group.world,
+      text.count(group.count), group.short_name)
   end
 end
 
@@ -163,9 +164,8 @@ local function note_fewer(made, left_out)
     local kind = kinds[group.key]
     local all = kind.distinct.instance
     if kind.members.max > 2 and group.count < all then
-      left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
-        .. "without it"):format(group.world, text.count(all - group.count), text.count(all),
-        group.short_name)
+      note(left_out, "rank %d: %s of %s %s are not there: the others are matched without it",
+        group.world, text.count(all - group.count), text.count(all), group.short_name)
     end
   end
 end

@@ -67,29 +67,26 @@ end
 -- prefilled as were sent: the scheduler takes prompts in the order in which they come. nil where
 -- that does not fit. list: requests in the order in which they were sent.
 local function in_order(list, steps, given)
-  local made, step, left, sum = {}, 0, 0, 0
-  for _, tokens in ipairs(steps.context_tokens) do sum = sum + (tokens or 0) end
+  local behind, sum = {}, 0 -- tokens that were prefilled when each step ended
+  for i, tokens in ipairs(steps.context_tokens) do
+    sum = sum + (tokens or 0)
+    behind[i] = sum
+  end
+  local made, before = {}, 0
   for i, request in ipairs(list) do
     local prompt = request.prompt_tokens or given.prompt_tokens
     if not prompt then return nil end
-    local sent, first, need = request.sent_utc_ns - given.epoch, nil, prompt
-    sum = sum - prompt
-    while need > 0 do
-      while left == 0 do
-        step = step + 1
-        if step > #steps.begin then return nil end
-        left = steps.context_tokens[step] or 0
-      end
-      first = first or step
-      local taken = math.min(left, need)
-      left, need = left - taken, need - taken
-    end
-    if steps.last[first] < sent or steps.last[step] > sent + request.ttft_ms * 1e6 then
+    local sent = request.sent_utc_ns - given.epoch
+    local first = statistics.first_above(behind, before)
+    before = before + prompt
+    local last = statistics.first_above(behind, before - 1)
+    if last > #behind or steps.last[first] < sent
+      or steps.last[last] > sent + request.ttft_ms * 1e6 then
       return nil
     end
-    made[i] = { first or step, step }
+    made[i] = { first, last }
   end
-  return sum == 0 and made or nil
+  return before == sum and made or nil
 end
 
 
