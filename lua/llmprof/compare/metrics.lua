@@ -200,29 +200,22 @@ local plain_values = {
 }
 
 
--- Of the repeats of a plain run that count: the first is left out where the timeline leaves it out.
-local function plain_values_of(run, plain_run, metric)
-  local value_of, values = plain_values[metric.key], {}
-  local name = metric.stage or definitions[metric.key].stage
-  local stage = metrics.stage(run, name)
-  for i, rep in ipairs(plain_run.repeats) do
-    if not cold.left_out(run.results.repeats, i, name, stage and stage.parent) then
-      values[#values + 1] = value_of(rep, metric, plain_run.batch, run)
-    end
-  end
-  return group_of(values)
-end
-
-
+-- Of the repeats of plain runs that count: the first is left out where the timeline leaves it out.
 local function plain(side, metric)
-  if not plain_values[metric.key] then return nil end
-  local groups = {}
-  for _, run in ipairs(side.runs) do
-    lists.add(groups, lists.map(run.plain, function(plain_run)
-      return plain_values_of(run, plain_run, metric)
-    end))
-  end
-  return group_of(groups)
+  local value_of = plain_values[metric.key]
+  local name = metric.stage or definitions[metric.key].stage
+  return value_of and group_of(lists.flat(side.runs, function(run)
+    local stage = metrics.stage(run, name)
+    return lists.map(run.plain, function(plain_run)
+      local values = {}
+      for i, rep in ipairs(plain_run.repeats) do
+        if not cold.left_out(run.results.repeats, i, name, stage and stage.parent) then
+          values[#values + 1] = value_of(rep, metric, plain_run.batch, run)
+        end
+      end
+      return group_of(values)
+    end)
+  end))
 end
 
 

@@ -50,42 +50,42 @@ local times_about = "Times are those of the workload without the profiler (plain
   .. "what single runs are assumed to differ by."
 
 local sections = {
-  { "sides", "What is compared", rows = function(made)
-    return { side_row("before", made.before), side_row("after", made.after) }
-  end },
-  { "differences", "What else differs", rows = function(made) return made.differences end,
-    empty = "Nothing that is recorded on both sides." },
-  { "limits", "Limits", rows = function(made) return made.limits end },
-  { "times", "Times", about = times_about, rows = function(made) return made.times end,
+  { "sides", "What is compared" },
+  { "differences", "What else differs", empty = "Nothing that is recorded on both sides." },
+  { "limits", "Limits" },
+  { "times", "Times", about = times_about,
     empty = "Nothing was timed on either side.",
     more = { "path", "samples_before", "samples_after", "processes_before", "processes_after",
       "noise", "assumed", "p" } },
   { "work", "What the stages do",
     about = "Means of the instances on the timeline, with the profiler. All stages' busy times "
       .. "are tested together (Holm).",
-    rows = function(made) return made.work end, more = { "busy_p", "busy_why" } },
+    more = { "busy_p", "busy_why" } },
   { "where", "Where the change is",
     about = "GPU time by category of kernel, and GPU idle time by what the CPU did meanwhile; "
       .. "on the timeline, per instance of the stage. Rows make up 1 % of its change or more.",
-    rows = function(made) return made.where end, shown = notable,
-    empty = "No stage is on both sides." },
+    shown = notable, empty = "No stage is on both sides." },
   { "lines", "Lines of the program",
     about = "GPU time of what each line launched, and the GPU's idle time before, per instance of "
       .. "the stage; a line that moved within its function is one. The largest changes first.",
-    rows = function(made) return made.lines end, shown = largest,
-    empty = "No line launched anything in a stage of both sides." },
+    shown = largest, empty = "No line launched anything in a stage of both sides." },
   { "modules", "Modules",
     about = "GPU time of what each torch module launched itself, per instance of the stage. The "
       .. "largest changes first.",
-    rows = function(made) return made.modules end, shown = largest,
-    empty = "No module launched anything in a stage of both sides." },
+    shown = largest, empty = "No module launched anything in a stage of both sides." },
   { "kernels", "Kernels",
     about = "Per instance of the stage, the largest changes first. All kernels that both sides "
       .. "have are tested together (Holm).",
-    rows = function(made) return made.kernels end, shown = largest, counts = true,
+    shown = largest, counts = true,
     more = { "name", "low", "high", "p", "holm_p", "verdict_why" },
     empty = "No kernel ran in a stage of both sides." },
 }
+
+
+local function rows_of(section, made)
+  if section[1] ~= "sides" then return made[section[1]] end
+  return { side_row("before", made.before), side_row("after", made.after) }
+end
 
 
 -- The columns of a table by its section's name, those in which a row has a value.
@@ -168,24 +168,17 @@ local function prose(paragraph, options)
 end
 
 
-local function section_table(section, made, options)
-  local all = section.rows(made)
+local function section_text(section, made, options)
+  local all = rows_of(section, made)
+  if not all then return nil end
+  local about = section.about and prose(section.about, options) .. "\n" or ""
+  if #all == 0 then return about .. section.empty .. "\n" end
   local rows = section.shown and section.shown(all, options) or all
-  if #all == 0 then return section.empty .. "\n" end
-  local body = #rows == 0 and "Nothing changed.\n" or tables.render(options.format,
-    filled(section[1], rows), rows, { columns = options.columns })
+  local body = about .. (#rows == 0 and "Nothing changed.\n" or tables.render(options.format,
+    filled(section[1], rows), rows, { columns = options.columns }))
   if not section.counts then return body end
   return ("%s\n%d kernel%s: %s; %d shown.\n"):format(body, #all, #all == 1 and "" or "s",
     counts_by_status(all), #rows)
-end
-
-
-local function section_text(section, made, options)
-  if not section.rows(made) then return nil end
-  local pieces = {}
-  if section.about then pieces[1] = prose(section.about, options) end
-  pieces[#pieces + 1] = section_table(section, made, options)
-  return table.concat(pieces, "\n")
 end
 
 
@@ -289,7 +282,7 @@ end
 local OPEN = { times = true, where = true, lines = true, modules = true }
 
 local function page_section(section, made)
-  local all = section.rows(made)
+  local all = rows_of(section, made)
   if not all then return "" end
   local rows = section.shown and section.shown(all, { rows = 0 }) or all
   local list = blocks.join(blocks.note(section.about), #rows > 0 and blocks.table {
@@ -340,12 +333,12 @@ end
 
 -- Every row of every table, unrounded, in the units of the keys.
 function report.object(made)
-  local object = { notes = json.list(made.notes) }
-  local shown = lists.filtered(sections, function(section) return section.rows(made) end)
-  for _, section in ipairs(shown) do object[section[1]] = objects(section, section.rows(made)) end
-  return json.ordered(object, lists.joined(lists.map(shown, function(section)
-    return section[1]
-  end), { "notes" }))
+  local object, names = { notes = json.list(made.notes) }, {}
+  for _, section in ipairs(sections) do
+    local rows = rows_of(section, made)
+    if rows then names[#names + 1], object[section[1]] = section[1], objects(section, rows) end
+  end
+  return json.ordered(object, lists.joined(names, { "notes" }))
 end
 
 

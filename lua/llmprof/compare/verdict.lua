@@ -149,21 +149,9 @@ end
 
 -- ---- the standard error of a difference of means, and its degrees of freedom ----
 
-local function welch(old, new)
-  local a, b = old.variance / old.count, new.variance / new.count
-  return math.sqrt(a + b), (a + b) ^ 2 / (a * a / old.df + b * b / new.df)
-end
-
-
 local function pool(old, new)
   local df = old.df + new.df
   return (old.df * old.variance + new.df * new.variance) / df, df
-end
-
-
-local function pooled(old, new)
-  local variance, df = pool(old, new)
-  return math.sqrt(variance * (1 / old.count + 1 / new.count)), df
 end
 
 
@@ -191,9 +179,15 @@ end
 
 -- nil where nothing says how much processes differ.
 local function standard_error(old, new, noise)
-  if old.df + new.df > 0 then return (differ_in_noise(old, new) and welch or pooled)(old, new) end
-  if noise then return math.sqrt(noise.before ^ 2 + noise.after ^ 2), noise.df end
-  return nil
+  if old.df + new.df == 0 then
+    if not noise then return nil end
+    return math.sqrt(noise.before ^ 2 + noise.after ^ 2), noise.df
+  elseif differ_in_noise(old, new) then -- Welch
+    local a, b = old.variance / old.count, new.variance / new.count
+    return math.sqrt(a + b), (a + b) ^ 2 / (a * a / old.df + b * b / new.df)
+  end
+  local variance, df = pool(old, new)
+  return math.sqrt(variance * (1 / old.count + 1 / new.count)), df
 end
 
 
