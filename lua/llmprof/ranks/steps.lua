@@ -175,94 +175,67 @@ steps.kept = { "rank", "phase", "context", "context_tokens", "generation", "gene
 -- Which threads did what while the GPU had nothing to do between steps: the CUDA calls and
 -- the ranges of each.
 
--- Names of a thread that are looked at one by one, those with the most time first.
-local MOST_NAMES = 16
-
 -- Threads of a rank and phase that are kept, those that were in most first.
 local MOST_THREADS = 4
 
 
-local function thread_names(trace)
-  local names = {}
-  for _, thread in ipairs(trace:threads()) do
-    if thread.pid then names[("%d/%d"):format(thread.pid, thread.tid)] = thread.name end
+-- How long rows of threads lasted in the idle time, by these columns, too. idle: by rank, from 1.
+local function in_idle(frame, idle, by)
+  local view = errors.check(frame:where { { "rank", "~=", false } })
+  spans.cover(view, { start = "start", ["end"] = "end", key = "rank" }, idle, "idle")
+  return lists.sort(view:where({ { "idle", ">", 0 } }):group {
+    by = lists.joined({ "rank", "pid", "tid" }, by), total = { "idle" } }, by[1])
+end
+
+
+-- The threads of all ranks in the idle time of a phase.
+local function threads_of(phase, idle, api, ranges)
+  local list, found = {}, {}
+  local function of(group)
+    local key = keys.tuple(group.rank, group.pid, group.tid)
+    return lists.entry(list, found, key, { rank = group.rank, phase = phase, pid = group.pid,
+      tid = group.tid, idle_ns = idle[group.rank + 1]:covered(), calls_ns = 0, waiting_ns = 0,
+      ranges_ns = 0, call_ns = 0 }), group.idle.total
   end
-  return names
-end
-
-
--- Of a thread's rows, the name under which it spent most of the idle time, and how much.
-local function most_of(own, column, idle)
-  local groups = own:group { by = { column }, total = { "duration" } }
-  lists.sort(groups, function(one) return -one.duration.total end, column)
-  local best, best_ns = lists.largest(lists.first(groups, MOST_NAMES), function(group)
-    local name = group[column]
-    return name and idle:overlap(own:where({ [column] = name }):union())
-  end)
-  if best and best_ns > 0 then return best[column], best_ns end
-  return nil, 0
-end
-
-
--- By thread, as "pid/tid", rows of a frame that have a rank: list of { pid, tid, rows }.
-local function by_thread(frame, rank)
-  local list = {}
-  local own = frame:where { rank = rank }
-  for _, group in ipairs(own:group { by = { "pid", "tid" } }) do
-    list[("%d/%d"):format(group.pid, group.tid)] = { pid = group.pid, tid = group.tid,
-      rows = own:where { pid = group.pid, tid = group.tid } }
+  for _, group in ipairs(in_idle(api, idle, { "name", "class" })) do
+    local made, ns = of(group)
+    local field = group.class == "sync" and "waiting_ns" or "calls_ns"
+    made[field] = made[field] + ns
+    if group.name and ns > made.call_ns then made.call, made.call_ns = group.name, ns end
+  end
+  for _, group in ipairs(in_idle(ranges, idle, { "tag" })) do
+    local made, ns = of(group)
+    if group.tag and ns > (made.range_ns or 0) then made.range, made.range_ns = group.tag, ns end
+  end
+  for _, group in ipairs(in_idle(ranges:where { level = 0 }, idle, {})) do
+    local made, ns = of(group)
+    made.ranges_ns = ns
   end
   return list
 end
 
 
--- What one thread did in the idle time. calls, ranges: its own, nil for none.
-local function describe(calls, ranges, idle)
-  local made = { calls_ns = 0, waiting_ns = 0, ranges_ns = 0 }
-  if calls then
-    local waits = calls.rows:where { class = "sync" }
-    made.waiting_ns = idle:overlap(waits:union())
-    made.calls_ns = idle:overlap(calls.rows:union()) - made.waiting_ns
-    made.call, made.call_ns = most_of(calls.rows, "name", idle)
-  end
-  if ranges then
-    made.ranges_ns = idle:overlap(ranges.rows:union())
-    made.range, made.range_ns = most_of(ranges.rows, "tag", idle)
-  end
-  return made
-end
-
-
-local function threads_of(calls, ranges, idle, names)
-  local list = {}
-  for key, thread in pairs(keys.merged(calls, ranges)) do
-    local made = describe(calls[key], ranges[key], idle)
-    made.pid, made.tid, made.thread = thread.pid, thread.tid, names[key]
-    if made.calls_ns + made.waiting_ns + made.ranges_ns > 0 then list[#list + 1] = made end
-  end
-  lists.sort(list, function(one) return -(one.calls_ns + one.ranges_ns) end, "tid")
-  return lists.first(list, MOST_THREADS)
-end
-
-
--- The threads of each rank while its GPU waited for measured of a phase: list of { rank,
+-- The threads of each rank while its GPU waited for measured steps of a phase: list of { rank,
 -- phase, idle_ns (all of it), pid, tid, thread (its name), calls_ns (in CUDA calls that do
 -- not wait for the GPU), waiting_ns (in those that do), call and call_ns (the one with the
 -- most), ranges_ns, range, range_ns }. api: with rank and class.
 function steps.idle_threads(measured, trace, ranks, api)
   local ranges = members.label_threads(ranks, errors.check(trace:frame "ranges"), trace)
-  local names, list = thread_names(trace), {}
-  for _, member in ipairs(ranks) do
-    local calls, own_ranges = by_thread(api, member.rank), by_thread(ranges, member.rank)
-    local own = measured:where { rank = member.rank, { "idle", ">", 0 } }
-    for _, group in ipairs(own:group { by = { "phase" } }) do
-      local idle = own:where({ phase = group.phase }):union("before", "first")
-      for _, made in ipairs(threads_of(calls, own_ranges, idle, names)) do
-        made.rank, made.phase, made.idle_ns = member.rank, group.phase, idle:covered()
-        list[#list + 1] = made
-      end
+  local names, list, waited = {}, {}, measured:where { { "idle", ">", 0 } }
+  for _, thread in ipairs(trace:threads()) do
+    if thread.pid then names[keys.tuple(thread.pid, thread.tid)] = thread.name end
+  end
+  for _, phase in ipairs(lists.map(waited:group { by = { "phase" } }, "phase")) do
+    local idle = lists.map(ranks, function(member)
+      return waited:where({ phase = phase, rank = member.rank }):union("before", "first")
+    end)
+    local threads = threads_of(phase, idle, api, ranges)
+    for _, own in ipairs((lists.grouped(threads, "rank"))) do
+      lists.sort(own, function(one) return -(one.calls_ns + one.ranges_ns) end, "tid")
+      lists.add(list, lists.first(own, MOST_THREADS))
     end
   end
+  for _, made in ipairs(list) do made.thread = names[keys.tuple(made.pid, made.tid)] end
   return list
 end
 
