@@ -28,14 +28,12 @@ end
 local function label_of(stage) return (stage.parent and "· " or "") .. stage.name end
 
 
-local function names_of(side)
-  local names = lists.map(side.results.stages, "name")
-  return #names > 0 and table.concat(names, " ") or "none"
-end
-
-
 local function check_common(stages, before, after)
   if lists.any(stages, function(stage) return stage.before and stage.after end) then return end
+  local function names_of(side)
+    local names = lists.map(side.results.stages, "name")
+    return #names > 0 and table.concat(names, " ") or "none"
+  end
   errors.raise("usage", ("no stage in common: %s has %s, %s has %s"):format(before.name,
     names_of(before), after.name, names_of(after)),
     { hint = "compare runs of one recipe, or traces whose NVTX ranges have the same names" })
@@ -54,9 +52,11 @@ local function time_row(label, metric, before, after)
     row.low, row.high = judged.low_share, judged.high_share
     return row
   end
+  local basis
   row.unit, row.verdict, row.why = metric.unit, verdict.UNKNOWN, why
   row.before, row.basis = metrics.value(metric, before)
-  if not row.before then row.after, row.basis = metrics.value(metric, after) end
+  row.after, basis = metrics.value(metric, after)
+  row.basis = row.basis or basis
   if not row.before and not row.after then return nil end
   if metric.stage and not metrics.stage(row.before and after or before, metric.stage) then
     row.verdict, row.why = row.before and "gone" or "new", nil

@@ -193,20 +193,18 @@ end
 -- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, slowest_rank, slowest_ns
 -- (mean there), fastest_ns }.
 local function kernel_records(all)
-  local list, found, kernels = json.list {}, {}, of_largest(all)
-  local sums = { "count", "duration" }
-  for i, group in ipairs(kernels:group { by = { "short_name" }, total = sums }) do
-    local calls, time = group.count.total, group.duration.total
-    list[i] = { name = group.short_name or "(unnamed kernel)", calls = calls, total_ns = time,
-      mean_ns = time / calls }
-    found[group.short_name or false] = list[i]
-  end
-  for _, group in ipairs(kernels:group { by = { "short_name", "world" }, total = sums }) do
-    local made, mean = found[group.short_name or false], group.duration.total / group.count.total
+  local list, found = json.list {}, {}
+  for _, group in ipairs(of_largest(all):group { by = { "short_name", "world" },
+    total = { "count", "duration" } }) do
+    local name, calls = group.short_name or "(unnamed kernel)", group.count.total
+    local made = lists.entry(list, found, name, { name = name, calls = 0, total_ns = 0 })
+    local mean = group.duration.total / calls
+    made.calls, made.total_ns = made.calls + calls, made.total_ns + group.duration.total
+    made.mean_ns = made.total_ns / made.calls
     if not made.slowest_ns or mean > made.slowest_ns then
       made.slowest_rank, made.slowest_ns = group.world, mean
     end
-    made.fastest_ns = math.min(made.fastest_ns or math.huge, mean)
+    made.fastest_ns = math.min(made.fastest_ns or mean, mean)
   end
   return json.list(lists.first(lists.sort(list, "-total_ns", "name"), ranks.KERNELS))
 end

@@ -171,13 +171,8 @@ end
 
 -- The rows of collectives of one part's ranks; nil without.
 local function of_part(made, number, found)
-  local list = {}
-  for _, rank in ipairs(found and made.ranks or {}) do
-    if rank.part == number then
-      list[#list + 1] = errors.check(found:where { world = rank.rank })
-    end
-  end
-  return #list > 0 and pack.join(list) or nil
+  local own = lists.filtered(made.ranks, function(rank) return rank.part == number end)
+  return found and #own > 0 and errors.check(found:where { world = lists.map(own, "rank") }) or nil
 end
 
 
