@@ -59,7 +59,7 @@ function documents.kernels(results)
     sections.either("top_kernels", rows.functions(results), words.no_rows(results)),
     parts.all_kernels(results, MOST),
     blocks.heading { level = 2, title = sections.find("selection").title },
-    parts.selection(results)))
+    sections.either("selection", rows.selection(results), "No kernel was selected.")))
 end
 
 

@@ -150,17 +150,6 @@ function parts.all_kernels(results, limit)
 end
 
 
-function parts.selection(results)
-  local selection = results.selection
-  if not selection or not selection.filter or words.is_amd(results) then
-    return say "No kernel was selected."
-  end
-  return join(sections.table("selection", rows.selection(results)),
-    say "The filter for ncu that matches exactly these functions:",
-    blocks.code { text = "--kernel-name " .. text.clean(selection.filter) })
-end
-
-
 -- ---- operators ----
 
 -- Rows of each table of operators.md, where nobody reads further, and of report.md.
