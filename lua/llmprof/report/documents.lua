@@ -26,8 +26,10 @@ local documents = {}
 local MOST = 250
 
 
-local function title(format, results)
-  return blocks.heading { level = 1, title = format:format(words.title(results)) }
+-- A document in Markdown of these blocks. form: of its title.
+local function render(results, form, ...)
+  return words.of_vendor(results, markdown.render(blocks.join(
+    blocks.heading { level = 1, title = form:format(words.title(results)) }, ...)))
 end
 
 
@@ -42,35 +44,35 @@ end
 -- report.md: everything, section by section.
 function documents.full(results, entries)
   local lines, move, trust = findings.verdict(results)
-  return markdown.render(blocks.join(title("%s: where the time goes", results),
+  return render(results, "%s: where the time goes",
     blocks.verdict { lines = table.move({ move, trust }, 1, 2, #lines + 1, lines) },
     blocks.say(words.source(results)),
-    under_titles(chapters.laid_out(results, entries, {}))))
+    under_titles(chapters.laid_out(results, entries, {})))
 end
 
 
 -- kernels.md: the largest kernels over all stages, then every kernel by stage, by
 -- total time.
 function documents.kernels(results)
-  return markdown.render(blocks.join(title("Kernels: %s", results),
+  return render(results, "Kernels: %s",
     blocks.say(words.model(results)), blocks.say(words.source(results)),
     blocks.say(words.repeats(results)),
     chapters.heading "kernels",
     sections.either("top_kernels", rows.functions(results), words.no_rows(results)),
     parts.all_kernels(results, MOST),
     blocks.heading { level = 2, title = sections.find("selection").title },
-    sections.either("selection", rows.selection(results), "No kernel was selected.")))
+    sections.either("selection", rows.selection(results), "No kernel was selected."))
 end
 
 
 -- operators.md.
 function documents.operators(results)
   local operators = results.operators
-  return markdown.render(blocks.join(title("Operators: %s", results),
+  return render(results, "Operators: %s",
     blocks.say(words.model(results)),
     operators and blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
-    parts.operators(results, { whole = true })))
+    parts.operators(results, { whole = true }))
 end
 
 
@@ -175,9 +177,9 @@ function documents.stakeholder(results, entries)
   local function make(given, entry)
     return shorts[entry.name] and blocks.join(shorts[entry.name](given))
   end
-  return markdown.render(blocks.join(title("%s: where the time goes", results),
+  return render(results, "%s: where the time goes",
     blocks.verdict { lines = verdict, tight = true },
-    under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make))))
+    under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make)))
 end
 
 
@@ -318,7 +320,8 @@ function documents.page(results, entries, events)
   local data, has_flame = drawn(results, list)
   return document.render {
     title = heading .. ": where the time goes", generator = "llmprof " .. results.run.llmprof,
-    body = table.concat(out), data = data, events = events and { events }, flames = has_flame,
+    body = words.of_vendor(results, table.concat(out)), data = data,
+    events = events and { events }, flames = has_flame,
   }
 end
 

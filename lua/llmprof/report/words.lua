@@ -451,18 +451,12 @@ local AMD = { { ", CUDA not recorded", "" }, { "CUDA graph", "graph" }, { "NVTX 
   { "tensor core", "matrix core" },
   { "NVLink", "Infinity Fabric" }, { "nvidia%-smi topo %-m", "rocm-smi --showtopo" } }
 
--- A text in the words of those who made the GPUs; scripts in it stay, as a page has their sums.
+-- A text in the words of those who made the GPUs.
 function words.of_vendor(results, said)
-  if not words.is_amd(results) then return said end
-  local made, from = {}, 1
-  repeat
-    local start, stop = said:find("<script.->.-</script>", from)
-    local own = said:sub(from, (start or 0) - 1)
-    for _, pair in ipairs(AMD) do own = own:gsub(pair[1], pair[2]) end
-    made[#made + 1] = own .. (start and said:sub(start, stop) or "")
-    from = (stop or 0) + 1
-  until not start
-  return table.concat(made)
+  for _, pair in ipairs(words.is_amd(results) and AMD or {}) do
+    said = said:gsub(pair[1], pair[2])
+  end
+  return said
 end
 
 

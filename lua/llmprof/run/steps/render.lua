@@ -5,7 +5,6 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
-local words = require "llmprof.report.words"
 
 local step = { name = "render", summary = "write the reports",
   requires = { "analyse" }, reads = { "results" }, needs = { layout.results, layout.events },
@@ -31,8 +30,7 @@ function step.run(ctx)
     and errors.check(fs.read(ctx.run:path(layout.events))) or nil
   local entries, names = chapters.layout(ctx.cfg.report, ctx.recipe.sections), {}
   for i, report in ipairs(reports) do
-    ctx.run:write(report.file, words.of_vendor(results,
-      report.render(results, entries, events)))
+    ctx.run:write(report.file, report.render(results, entries, events))
     names[i] = report.file
   end
   if ctx.recipe.render then

@@ -6,7 +6,6 @@ local text = require "llmprof.text"
 local json = require "llmprof.json"
 local report = require "tests.lua.support.reports"
 local results = require "tests.lua.support.results"
-local words = require "llmprof.report.words"
 
 local HOSTILE = '</script><script>alert(1)</script><!--"\'&'
 
@@ -108,8 +107,8 @@ end)
 
 
 describe("the page's timeline", function()
-  local function with_events(bytes)
-    return report("page", results.full(), { "all" }, bytes)
+  local function with_events(bytes, given)
+    return report("page", results.full(given), { "all" }, bytes)
   end
 
   it("is there with its data where there is some", function()
@@ -119,8 +118,9 @@ describe("the page's timeline", function()
       true))
     assert.is_truthy(page:find('<figure class="events" id="events" hidden>', 1, true))
     -- in the words of another maker, too
-    local devices = { { name = "AMD Instinct MI300X" } }
-    page = words.of_vendor({ environment = { devices = devices } }, page)
+    page = with_events("some bytes",
+      { environment = { devices = { { id = 0, name = "AMD Instinct MI300X" } } } })
+    assert.is_truthy(page:find("ROCm", 1, true))
     for _, script in ipairs(elements(page, "script")) do
       if script.attributes == "" then
         assert.is_truthy(policy(page):find(document.source_of(script.content), 1, true))
