@@ -123,23 +123,12 @@ end
 
 -- ---- stacks ----
 
--- The rows of one stage; key: functions or tree.
-function sections.stack_rows(stage, key)
-  return rows.with(stage[key], function(given)
+-- The functions of one stage.
+function sections.function_rows(stage)
+  return rows.with(stage.functions, function(given)
     return { stage = stage.stage, file = stage.file,
       self_share = given.self / stage.samples, total_share = given.total / stage.samples }
   end)
-end
-
-
-local function of_all(key)
-  return function(results)
-    local list = {}
-    for _, stage in ipairs(list_at(results, "cpu_samples.stages")) do
-      lists.add(list, sections.stack_rows(stage, key))
-    end
-    return list
-  end
 end
 
 
@@ -165,8 +154,9 @@ local list = {
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
-    rows = of_all "functions" },
-  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = of_all "tree" },
+    rows = function(results)
+      return lists.flat(list_at(results, "cpu_samples.stages"), sections.function_rows)
+    end },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -231,7 +221,6 @@ local empty = { devices = "the trace names no GPU",
   kv_cache = ENGINE, first_token = REQUESTS,
   engine_metrics = ENGINE, engine_looks = ENGINE, cpu = STAGES, categories = STAGES,
   cpu_samples = "the stacks of the CPU were not sampled",
-  cpu_stacks = "the stacks of the CPU were not sampled",
   sampled = "no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them",
   gaps = "the GPU was never idle between two operations",
   modules = "neither stacks of launches nor ranges name modules of the model",
