@@ -112,8 +112,9 @@ end
 
 local marks = {} -- by list of keys, the metatable of objects that are written so
 
--- Marks the tables of a value that fits a rule: lists, and objects, whose keys get an order. One
--- that was marked as something else stays: it does not fit.
+-- Marks the tables of a value that fits a rule: lists, and objects, whose keys get an order, and
+-- fields that have to be there and are not become null, where they may. One that was marked as
+-- something else stays: it does not fit.
 local function shape(schema, rule, value)
   schema, rule = resolved(schema, rule)
   local mark = getmetatable(value)
@@ -128,6 +129,12 @@ local function shape(schema, rule, value)
       local keys = keys_of(declared)
       marks[keys] = marks[keys] or getmetatable(json.ordered({}, keys))
       setmetatable(value, marks[keys])
+    end
+    for _, name in ipairs(rule.required or {}) do
+      local types = (declared[name] or {}).type
+      if value[name] == nil and type(types) == "table" and table.concat(types, " "):find "null" then
+        value[name] = json.null
+      end
     end
     for name, item in next, value do
       local below = declared[name] or type(others) == "table" and others

@@ -2,13 +2,13 @@
 -- trust it, what to ask next. For people as text, for programs as docs/digest.schema.json
 -- describes it; both of the same document.
 local blocks = require "llmprof.report.blocks"
-local columns = require "llmprof.report.columns"
 local document = require "llmprof.io.document"
 local findings = require "llmprof.report.findings"
 local overhead = require "llmprof.analysis.latency.overhead"
-local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.report.rows"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 local writer = require "llmprof.report.write.text"
@@ -24,27 +24,19 @@ local LEVELS = {
 }
 
 
-local function known(value)
-  if value == nil then return json.null end
-  return value
-end
-
-
--- ---- the parts ----
+-- ---- the parts, without what is not known ----
 
 local function model(results)
-  local made = results.model or {}
-  local parameters = made.parameters or {}
-  return { name = words.model_name(results), dtype = known(made.dtype),
-    weights = known(made.weights), parameters = known(parameters.total),
-    active_parameters = known(parameters.active) }
+  local made, parameters = results.model or {}, (results.model or {}).parameters or {}
+  return { name = words.model_name(results), dtype = made.dtype, weights = made.weights,
+    parameters = parameters.total, active_parameters = parameters.active }
 end
 
 
 local function gpu(results)
   local devices = results.environment.devices or {}
   local name = (devices[1] or (results.environment.gpus or {})[1] or {}).name
-  return { name = known(name), count = #devices > 0 and #devices or json.null }
+  return { name = name, count = #devices > 0 and #devices or nil }
 end
 
 
@@ -58,14 +50,12 @@ end
 
 local function latency(results)
   local times = overhead.latency_of(results)
-  local made, profiled = {}, nil
+  local made = { tpot_p50_ns = words.usual_step(times.tpot) }
   for key, of in pairs { ttft_ns = "ttft", tpot_ns = "tpot", tokens_per_s = "tokens_per_s" } do
     local time = times[of]
-    made[key] = known(time and (time.first.mean_ns or time.first.mean))
-    if time then profiled = profiled or time.plain == nil end
+    made[key] = time and (time.first.mean_ns or time.first.mean)
+    if time then made.profiled = made.profiled or time.plain == nil end
   end
-  made.profiled = known(profiled)
-  made.tpot_p50_ns = known(words.usual_step(times.tpot))
   return made
 end
 
@@ -73,12 +63,13 @@ end
 local function stage(results, one)
   local time, profiled = overhead.time_of(results, one)
   if words.is_without_gpu(results) then time = time or one.host_ns end
-  local made, _, idle = one.efficiency or {}, overhead.idle_of(results, one)
-  local function figure(key) return known(made[key] and made[key].value) end
-  return { key = one.name, parent = known(one.parent), time_ns = known(time),
-    profiled_ns = known(profiled), gpu_busy_ns = known(one.gpu_busy_ns),
-    idle_share = known(idle), mfu = figure "mfu", mbu = figure "mbu",
-    floor_ns = figure "floor_ns", bound = known(one.bound) }
+  local made = { key = one.name, parent = one.parent, time_ns = time, profiled_ns = profiled,
+    gpu_busy_ns = one.gpu_busy_ns, idle_share = select(2, overhead.idle_of(results, one)),
+    bound = one.bound }
+  for _, key in ipairs { "mfu", "mbu", "floor_ns" } do
+    made[key] = keys.at(one, ("efficiency.%s.value"):format(key))
+  end
+  return made
 end
 
 
@@ -87,34 +78,32 @@ local function key_of(finding) return finding.rule .. ":" .. (finding.stage or "
 
 local function move(list, finding)
   local after = lists.map(finding.after or {}, function(rank) return key_of(list[rank]) end)
-  return { key = key_of(finding), stage = known(finding.stage), finding = finding.title,
+  return { key = key_of(finding), stage = finding.stage, finding = finding.title,
     evidence = finding.evidence[1].text, try = finding.try, after = after,
-    gain_ns = known(finding.gain_ns), of_ns = known(finding.of_ns),
-    assumption = known(finding.assumption), confidence = finding.confidence }
+    gain_ns = finding.gain_ns, of_ns = finding.of_ns, assumption = finding.assumption,
+    confidence = finding.confidence }
 end
 
 
 local function kernel(one)
   return { key = one.where .. ":" .. one.label, name = one.label, stage = one.where,
-    calls = one.calls, total_ns = one.total_ns, share = known(one.share),
-    bound = known(one.bound) }
+    calls = one.calls, total_ns = one.total_ns, share = one.share, bound = one.bound }
 end
 
 
 local function trust(results)
-  return { verdict = known(results.integrity and results.integrity.verdict),
-    stage_share = known(results.totals and results.totals.stage_share),
-    counters_share = known(results.counters and results.counters.coverage) }
+  return { verdict = keys.at(results, "integrity.verdict"),
+    stage_share = keys.at(results, "totals.stage_share"),
+    counters_share = keys.at(results, "counters.coverage") }
 end
 
 
 local function cost(results)
   local made = results.running_cost or {}
   local price = made.price or {}
-  return { per_million_tokens = known(made.per_million_tokens), currency = known(price.currency),
-    price_per_hour = known(price.per_hour),
-    example = known(made.price and (price.example or false)),
-    energy_j_per_token = known(made.energy_j_per_token) }
+  return { per_million_tokens = made.per_million_tokens, currency = price.currency,
+    price_per_hour = price.per_hour, example = made.price and (price.example or false),
+    energy_j_per_token = made.energy_j_per_token }
 end
 
 
@@ -147,7 +136,7 @@ local function compose(results, run, level)
   made.stages = first(chosen_stages(results, level.stages), level.stages,
     function(one) return stage(results, one) end)
   left.stages = #results.stages - #made.stages
-  made.note = known(level.moves > 0 and results.advice and results.advice.note or nil)
+  made.note = level.moves > 0 and results.advice and results.advice.note or nil
   made.moves = first(found, level.moves, function(one)
     return move(findings.list(results), one)
   end)
@@ -178,15 +167,9 @@ local function clients_line(results)
 end
 
 
--- A table of records of the document, whose nulls are absent there; change(row) adds fields.
-local function table_of(name, list, change)
-  local made = lists.map(list, function(record)
-    local row = {}
-    for key, value in pairs(record) do row[key] = value ~= json.null and value or nil end
-    change(row)
-    return row
-  end)
-  return #made > 0 and blocks.table { name = name, columns = columns[name], rows = made }
+-- A table of records of the document, each with more fields.
+local function table_of(name, list, make)
+  return #list > 0 and sections.table(name, rows.with(list, make))
 end
 
 
@@ -206,18 +189,18 @@ end
 local function as_text(results, run, level, width)
   local made, _, _, trusted = compose(results, run, level), findings.verdict(results)
   -- of what the autotuner tried, say, no time is kept
-  local timed = lists.filtered(made.stages, function(one) return one.time_ns ~= json.null end)
+  local timed = lists.filtered(made.stages, "time_ns")
   return writer.render(blocks.join(blocks.heading { level = 1,
       title = ("%s · %s"):format(words.title(results), text.clean(run.dir)) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(words.latency(results)),
     blocks.say(clients_line(results)), blocks.say(words.first_token(results, true)),
     blocks.say(words.kv_cache(results, true)), blocks.say(words.running_cost(results, true)),
-    table_of("digest_stages", timed, function(row)
-      row.label = (row.parent and "· " or "") .. row.key
+    table_of("digest_stages", timed, function(one)
+      return { label = (one.parent and "· " or "") .. one.key }
     end),
     findings.moves(results, level.moves),
-    table_of("top_kernels", made.kernels, function(row)
-      row.label, row.where = row.name, row.stage
+    table_of("top_kernels", made.kernels, function(one)
+      return { label = one.name, where = one.stage }
     end),
     blocks.say(trusted.head .. " " .. trusted.text), blocks.say(absent_lines(results)),
     blocks.say("next:\n  " .. table.concat(made.next, "\n  "))), width)
