@@ -65,13 +65,11 @@ local kernel = {
     .. "`tensor`, `fp32`, `fp64`, `ALU`, `issue`; below that `latency`, where every unit is known; "
     .. "`unknown` with what was not measured; `waiting` for other ranks. `some SM unit` and `L2 or "
     .. "L1` are sums over units, where the unit was not measured"),
-  count("bound_percent", "at %",
-    "how busy that unit is; with `latency`, the busiest one; nothing with `unknown`"),
+  count("bound_percent", "at %", "how busy that unit is; with `latency`, the busiest one"),
   number("sm_percent", "SM %", 1, "compute throughput, of the peak"),
   number("dram_percent", "DRAM %", 1, "memory throughput of DRAM, of the peak"),
   number("occupancy_percent", "occupancy %", 1, "warps that an SM held, of those it could"),
-  word("second", "second", "the unit that is busiest after that one, and its percent",
-    { optional = true }),
+  word("second", "second", "the next busiest unit, and its percent", { optional = true }),
   word("stalls", "warps wait for", "the two largest reasons, of the cycles of all warps, by "
     .. "NVIDIA's names and in words; with `counters.set=full`, or ncu's WarpStateStats",
     { optional = true }),
@@ -80,18 +78,14 @@ local kernel = {
   word("limiter", "limited by", "what keeps more of its warps from an SM: registers, shared "
     .. "memory, the block's size, blocks per SM; with less than one wave the grid's size",
     { optional = true }),
-  number("waves", "waves", 2, "its grid over the blocks that all SMs hold at once",
-    { optional = true }),
+  number("waves", "waves", 2, "its grid over the blocks that SMs hold", { optional = true }),
   number("tail_share", "tail %", 0, "places for blocks that stay empty in the last wave, of all: "
     .. "the most that whole waves would save", { scale = 100, optional = true }),
   number("intensity", "AI FLOP/B", 2, "FLOP of all precisions by bytes moved to and from DRAM"),
   number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2"),
-  count("padding", "tiles x", "FLOP and AI of full tiles, as multiples of what tokens need",
-    { optional = true }),
-  name("line", "line", 64, "that launched most of its time, where stacks are known",
-    { optional = true }),
-  name("name", "full name", 64, "demangled, shortened in the middle; the whole in a footnote",
-    { lesser = true }),
+  count("padding", "tiles x", "FLOP and AI of full tiles by what tokens need", { optional = true }),
+  name("line", "line", 64, "that launched most of its time", { optional = true }),
+  name("name", "full name", 64, "demangled; the whole in a footnote", { lesser = true }),
 }
 
 columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "counted",
@@ -113,8 +107,7 @@ columns.ranges = {
   number("fp64", "FP64 GFLOP", 3, "of the vector units", { scale = 1e-9 }),
   number("fp32", "FP32 GFLOP", 3, "of the vector units", { scale = 1e-9 }),
   number("fp16", "FP16 GFLOP", 3, "of the vector units, an upper bound", { scale = 1e-9 }),
-  number("tensor", "tensor GFLOP", 3, "of the tensor cores, padding of tiles included",
-    { scale = 1e-9 }),
+  number("tensor", "tensor GFLOP", 3, "of tensor cores, padding included", { scale = 1e-9 }),
   number("sm_percent", "SM %", 1), number("dram_percent", "DRAM %", 1),
   number("intensity", "AI FLOP/B", 2),
   number("tensor_percent", "tensor %", 1, "of its time in which tensor pipes were active"),
@@ -145,10 +138,8 @@ columns.stages = {
   count("count", "count", "ranges that were used"),
   ms("time_ns", "time", 2, "mean time, from when the GPU could begin to its last operation or the "
     .. "end of the range; without the profiler where plain runs were timed"),
-  ms("profiled_ns", "profiled", 2, "the same under the profiler; only where there is a plain one",
-    { optional = true }),
-  ms("cpu_ns", "CPU", 2, "mean length of the ranges, where it differs by more than 5 %",
-    { optional = true }),
+  ms("profiled_ns", "profiled", 2, "the same under the profiler", { optional = true }),
+  ms("cpu_ns", "CPU", 2, "length of the ranges, where it differs by 5 %", { optional = true }),
   ms("std_ns", "std", 2, "of the profiled ranges: sample standard deviation", { lesser = true }),
   ms("min_ns", "min", 2, "the shortest", { lesser = true }),
   ms("max_ns", "max", 2, "the longest", { lesser = true }),
@@ -191,11 +182,8 @@ columns.cpu = {
   ms("memory_ns", "in allocations", 2, "in calls that allocate or free"),
   ms("other_ns", "in other calls", 2, "in other CUDA calls"),
   ms("host_ns", "outside CUDA", 2, "in none: the program itself"),
-  ms("graph_ns", "in replays of graphs", 2,
-    "within replays of CUDA graphs, and before those that are launched; only where there are some",
-    { optional = true }),
-  us("median_ns", "launch delay p50",
-    "from the end of the launching call to the start of the kernel, median"),
+  ms("graph_ns", "in replays of graphs", 2, "of CUDA graphs, or before them", { optional = true }),
+  us("median_ns", "launch delay p50", "from the end of the call to the kernel, median"),
   us("p90_ns", "p90", "the same, nine of ten are below"),
 }
 
@@ -256,8 +244,7 @@ columns.gaps = {
     .. "without stacks of launches, the one that most samples of the CPU in it were in"),
   name("before", "after", 48, "what ended when it began"),
   name("ended_by", "ended by", 48, "what began when it ended; stage, step and layer are its own"),
-  name("line", "launched in", 64, "line that launched it, where stacks are known",
-    { optional = true }),
+  name("line", "launched in", 64, "line that launched it", { optional = true }),
   word("module", "module", "torch module of that line", { max = 48, optional = true }),
 }
 
@@ -268,8 +255,7 @@ columns.modules = {
   ms("gpu_ns", "GPU time", 3, "of what was launched in it; of a module, with the modules in it"),
   ms("gpu_self_ns", "itself", 3, "of what no module in it launched"),
   bar("share", "share"),
-  ms("idle_ns", "idle before", 3, "of stacks: the GPU had nothing to do before its operations",
-    { optional = true }),
+  ms("idle_ns", "idle before", 3, "of stacks: the GPU had nothing to do", { optional = true }),
   count("kernels", "kernels", "of stacks: operations", { optional = true }),
   ms("host_ns", "CPU", 3, "length of its ranges; of stacks as of lines"),
   ms("host_self_ns", "CPU itself", 3, "without ranges inside, of any name"),
@@ -325,8 +311,7 @@ columns.stage_functions = pick(columns.cpu_samples, "name", "module", "self", "s
   "total_share")
 
 columns.step_layers = {
-  count("index", "layer",
-    "from 0; the last one has no end of its own and no row, or the first one no beginning"),
+  count("index", "layer", "from 0; the last one, or the first one, has no row"),
   count("kernels", "kernels", "from its kernel to that of the next"),
   ms("mean_ns", "time", 3, "mean over the steps"),
   ms("std_ns", "spread", 3, "standard deviation over the steps"),
@@ -346,16 +331,13 @@ columns.abstained = {
 
 columns.efficiency = {
   word("label", "stage"),
-  ms("time_ns", "time", 2,
-    "one range of the stage; the plain runs' where there were any (`overhead`)"),
+  ms("time_ns", "time", 2, "of a range of the stage, without the profiler where timed"),
   number("flops", "model GFLOP", 1, "of matmuls, convolutions and attention", { scale = 1e-9 }),
-  number("bytes", "must move GB", 3, "each weight once per pass, the KV cache read and written",
-    { scale = 1e-9 }),
+  number("bytes", "must move GB", 3, "weights once a pass, and the KV cache", { scale = 1e-9 }),
   number("intensity", "FLOP/B", 1, "the two, divided"),
   number("mfu", "MFU %", 3, "model FLOP by time by the GPU's peak", { scale = 100 }),
   number("mbu", "MBU %", 3, "bytes by time by the GPU's memory bandwidth", { scale = 100 }),
-  number("hfu", "HFU %", 3, "FLOP that ncu counted, padding included, by time by the peak",
-    { scale = 100 }),
+  number("hfu", "HFU %", 3, "FLOP that ncu counted, by time by the peak", { scale = 100 }),
   ms("floor_ns", "floor", 3, "the longer of FLOP by peak and bytes by bandwidth"),
   word("floor_bound", "floor by", "which of the two: `compute` or `memory`"),
   number("times_floor", "time / floor", 1, "how many times longer than that it took"),
@@ -369,20 +351,17 @@ columns.sampled = {
   number("dram_read_bytes", "read GB", 3, "read from memory in one instance", { scale = 1e-9 }),
   number("dram_write_bytes", "written GB", 3, "written, likewise", { scale = 1e-9 }),
   number("mbu", "MBU sampled %", 3, "both by time by the GPU's memory bandwidth", { scale = 100 }),
-  number("hfu", "HFU sampled %", 3, "time of the tensor pipes by that time, as HFU %",
-    { scale = 100 }),
+  number("hfu", "HFU sampled %", 3, "time of the tensor pipes, as HFU %", { scale = 100 }),
   number("bytes", "must move GB", 3, "as above", { scale = 1e-9 }),
   number("times_bytes", "sampled / must move", 2, "moved, as a multiple of what must be"),
-  number("counted_bytes", "counted GB", 3, "what counters say that the measured kernels moved",
-    { scale = 1e-9 }),
+  number("counted_bytes", "counted GB", 3, "moved by counters, of kernels", { scale = 1e-9 }),
   percent("counted_share", "counted of time", "of the time of the stage's kernels that these are"),
   percent("covered", "sampled of time", "of the stage's time that samples cover"),
 }
 
 columns.headroom = {
   name("label", "kernel", 72), word("where", "stage"),
-  ms("per_instance_ns", "of the stage", 3,
-    "a kernel's time above its floor, in one range of the stage"),
+  ms("per_instance_ns", "of the stage", 3, "a kernel's time above its floor, in one range"),
   us("per_token_ns", "per token", "the same, for each token"),
   bar("stage_share", "GPU time"),
   word("kind", "how sure", "`measured`, or an upper bound where counters are missing"),
@@ -396,8 +375,7 @@ columns.operators = {
   ms("device_total_ns", "device total", 3, "GPU time of what was launched in it"),
   ms("device_self_ns", "device self", 3, "of what it launched by itself"),
   bar("share", "device share", "device self, of all GPU time of that pass"),
-  name("shapes", "most frequent input shapes", 60,
-    "of most of its calls; a list per argument, empty for what is no tensor"),
+  name("shapes", "most frequent input shapes", 60, "a list per argument, empty for no tensor"),
 }
 
 columns.timeline_operators = {
@@ -407,8 +385,7 @@ columns.timeline_operators = {
   ms("gpu_time_ns", "GPU time", 3, "theirs, on the timeline"),
   bar("share", "of the stage's", "of the GPU time of all launches of the stage"),
   ms("outside_ns", "GPU idle before, outside CUDA", 3, "the CPU was in the framework"),
-  name("line", "launched in", 64, "line that launched most of it, where stacks are known",
-    { optional = true }),
+  name("line", "launched in", 64, "line that launched most of it", { optional = true }),
   word("function", "function", "that the line is in", { max = 32, optional = true }),
 }
 
@@ -417,8 +394,7 @@ columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "l
 
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),
-  ms("host_self_ns", "host self", 3,
-    "CPU time without the operators that it called, under torch.profiler"),
+  ms("host_self_ns", "host self", 3, "without the operators that it called"),
   bar("host_share", "of the stage's", "of that of all operators in the stage"),
   ms("device_self_ns", "device self", 3, "GPU time of what it launched itself"),
 }
@@ -474,8 +450,7 @@ columns.running_cost = {
   word("currency", "currency", "what the cost is in: `price.currency`", { optional = true }),
   number("energy_j", "energy J", 2, "under the profiler", { optional = true }),
   number("energy_j_per_token", "J/token", 3, "that, by its tokens", { optional = true }),
-  percent("idle_share", "of it idle", "what the GPUs draw while no kernel runs",
-    { optional = true }),
+  percent("idle_share", "of it idle", "drawn while no kernel runs", { optional = true }),
 }
 
 columns.missing = {
@@ -531,8 +506,7 @@ columns.rank_stages = {
   ms("p50_ns", "p50", 3, "median"),
   ms("p90_ns", "p90", 3, "nine of ten are below"),
   ms("max_ns", "max", 3, "the longest"),
-  ms("cpu_ns", "CPU", 3, "the step's range less the calls of its thread that wait for the GPU",
-    { optional = true }),
+  ms("cpu_ns", "CPU", 3, "its range less calls that wait for the GPU", { optional = true }),
   ms("busy_ns", "busy", 3, "any operation of the step ran"),
   ms("idle_ns", "idle before", 3, "nothing ran on the GPU before its first operation"),
   ms("exposed_ns", "exposed", 3, { optional = true }),
@@ -581,15 +555,13 @@ columns.collectives = {
   ms("waiting_ns", "waiting", 2), ms("transfer_ns", "transfer", 2),
   us("transfer_p50_ns", "transfer p50", "median of one collective"),
   us("skew_p50_ns", "skew p50", "from the first arrival to the last, median"),
-  number("bytes", "message KB", 1, "bytes of one, median, where NCCL's payloads are in the file",
+  number("bytes", "message KB", 1, "of one, median, where NCCL's payloads are there",
     { scale = 1e-3, optional = true }),
-  number("algbw", "alg GB/s", 1, "size of the result over transfer time",
-    { scale = 1e-9, optional = true }),
-  number("busbw", "bus GB/s", 1, "bandwidth that a link must have given, as nccl-tests counts it",
+  number("algbw", "alg GB/s", 1, "result over transfer time", { scale = 1e-9, optional = true }),
+  number("busbw", "bus GB/s", 1, "that a link must have given, as nccl-tests counts it",
     { scale = 1e-9, optional = true }),
   word("link", "link", "between the GPUs, where all such GPUs have it", { optional = true }),
-  percent("link_share", "link", "bus GB/s of what that carries in one direction",
-    { optional = true }),
+  percent("link_share", "link", "bus GB/s of what one direction carries", { optional = true }),
 }
 
 columns.late = {
@@ -657,8 +629,7 @@ columns.load = {
 columns.load_times = columns.requests
 
 columns.engine_metrics = {
-  word("label", "the engine says",
-    "a figure of its own page: requests, shares, or a count since the first sample"),
+  word("label", "the engine says", "requests, shares, or a count since the first sample"),
   number("mean", "mean", 2),
   number("min", "least", 2, "of all samples"),
   number("max", "most", 2, "of all samples"),
@@ -677,8 +648,7 @@ columns.kv_cache = {
   id("number", "sample", "of the page, or a line of the log"),
   number("at_ns", "at s", 1, "after the first sample", { scale = 1e-9, optional = true }),
   bar("use", "in use", "of the cache"),
-  number("bytes", "in use GB", 2, "where the log says how many tokens it holds",
-    { scale = 1e-9, optional = true }),
+  number("bytes", "in use GB", 2, "where a log says the tokens", { scale = 1e-9, optional = true }),
   count("running", "running", "requests"),
   count("waiting", "waiting", "requests in the queue"),
 }
@@ -796,8 +766,7 @@ columns.compare_lines = {
   ms("idle_ns", "change of idle before", 3, "the GPU had nothing to do"),
   percent("share", "of the change", { lesser = true }),
   name("module", "module", 72, "of most of what the line launched", { lesser = true }),
-  name("was", "was", 48, "the old name of a renamed kernel; the old place of a line",
-    { lesser = true }),
+  name("was", "was", 48, "its old name, or the old place of a line", { lesser = true }),
 }
 
 columns.compare_modules = {
