@@ -7,8 +7,8 @@ local frame = require "llmprof.frame"
 local range_name = require "llmprof.trace.nvtx_names"
 local show = require "llmprof.query.show"
 local spans = require "llmprof.spans"
-local keys_of = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
+local pack = require "llmprof.pack"
 
 local combine = {}
 
@@ -217,17 +217,24 @@ end
 
 local ROW = " row" -- no name that anybody types
 
--- Columns of the row of another frame that has the same keys; and by name of theirs what
--- each is called here.
+-- Add the row of another frame with the same keys, as a column.
+local function match(what, rows, here, other, there, name)
+  local ok, err = pcall(rows.match, rows, { by = here, other = other, keys = there, name = name })
+  if ok then return end
+  if errors.is(err) and err.code == "range" then
+    usage(what .. ": several rows of a frame have the same key", "group it by "
+      .. table.concat(there, ", ") .. " first")
+  end
+  error(err, 0)
+end
+
+
+-- Columns of the row of another frame that has the same keys; and by name of theirs
+-- what each is called here.
 function combine.join(rows, other, keys)
   local here, there = read_keys(rows, other, keys)
   local made = check(rows:slice(1, #rows))
-  local ok, err = pcall(made.match, made, { by = here, other = other, keys = there, name = ROW })
-  if not ok and errors.is(err) and err.code == "range" then
-    usage("join: several rows of the other frame have the same key", "group it by "
-      .. table.concat(there, ", ") .. " first")
-  end
-  errors.check(ok, errors.is(err) and err.message or err)
+  match("join", made, here, other, there, ROW)
   local names, taken = {}, lists.set(columns.names(made))
   for _, theirs in ipairs(columns.names(other)) do
     local name = taken[theirs] and "other_" .. theirs or theirs
@@ -321,52 +328,27 @@ local function value_column(before, after, wanted)
 end
 
 
--- Values by key; the order in which keys come is appended to `order`.
-local function index(rows, keys, value, by_key, side, order)
-  for row = 1, #rows do
-    local parts = lists.map(keys, function(key) return rows:get(row, key) or "" end)
-    local id = keys_of.tuple(table.unpack(parts))
-    local entry = lists.entry(order, by_key, id, { parts = parts })
-    if entry[side] ~= nil then
-      errors.raise("usage", ("diff: several rows of '%s'"):format(table.concat(parts, " ")),
-        { hint = "group both by " .. table.concat(keys, ", ") .. " first" })
-    end
-    entry[side] = rows:get(row, value) or false -- false: the row is there, its value is not
-  end
-end
-
-
--- What is on one side only changed by all it is; nil when a value is absent.
-local function difference(entry)
-  if entry.before == false or entry.after == false then return nil end
-  return (entry.after or 0) - (entry.before or 0)
-end
-
-
--- A frame (of C): the common text columns, before, after, difference, and
--- change (of before; absent for what is new). What is on one side only has no
--- value on the other. Largest differences first.
+-- A frame (of C): the common text columns, before, after, difference, and change (of before;
+-- absent for what is new). What is on one side only has no value on the other, and changed by all
+-- it is. Largest differences first.
 function combine.diff(before, after, wanted)
   local keys, value = common_keys(before, after), value_column(before, after, wanted)
-  local entries, by_key = {}, {}
-  index(before, keys, value.name, by_key, "before", entries)
-  index(after, keys, value.name, by_key, "after", entries)
-  -- of those that changed as much the first part in which they differ, as text, decides
-  local order = { function(entry) return -math.abs(difference(entry) or 0) end }
-  for i = 1, #keys do order[i + 1] = function(entry) return tostring(entry.parts[i]) end end
-  table.sort(entries, lists.by(table.unpack(order)))
-  local declared = {}
-  for i, key in ipairs(keys) do
-    declared[i] = { name = key, type = "string", get = function(entry) return entry.parts[i] end }
+  local all = pack.join { check(before:select(keys)), check(after:select(keys)) }
+    :group { by = keys, columns = {} }
+  for name, side in pairs { before = before, after = after } do
+    match("diff", all, keys, side, keys, name .. ROW)
+    spans.look_up(all, name .. ROW, side, value.name, name)
   end
-  return combine.of_list(entries, lists.add(declared, {
-    { name = "before", unit = value.unit, type = value.type },
-    { name = "after", unit = value.unit, type = value.type },
-    { name = "difference", unit = value.unit, type = value.type, get = difference },
-    { name = "change", unit = "share", type = "number", get = function(entry)
-      local from, by = entry.before, difference(entry)
-      return by and from and from ~= 0 and by / from
-    end } }))
+  local function add(name, unit, type, steps)
+    check(all:compute { name = name, unit = unit, type = type, steps = steps })
+  end
+  add("difference", value.unit, value.type, { { "after" }, 0, { "after" .. ROW }, "unless", "or",
+    { "before" }, 0, { "before" .. ROW }, "unless", "or", -1, "*", "+" })
+  add("change", "share", "number", { { "difference" }, { "before" }, "/" })
+  add("size", nil, value.type, { { "difference" }, { "difference" }, -1, "*", "most" })
+  local order = lists.map(keys, function(key) return { key } end)
+  return check(check(all:sort(lists.joined({ { "size", true } }, order))):select(lists.joined(keys,
+    { "before", "after", "difference", "change" })))
 end
 
 

@@ -98,7 +98,7 @@ describe("join", function()
   it("refuses what cannot be joined", function()
     assert.same({ "usage", "join: with which other frame?", 'for example: a:join(b, "name")' },
       failure(events().join, events(), 1))
-    assert.same({ "usage", "join: several rows of the other frame have the same key",
+    assert.same({ "usage", "join: several rows of a frame have the same key",
       "group it by name first" }, failure(events().join, titles, events(), "name"))
     assert.equal("join: by which columns?", failure(events().join, events(), titles)[2])
     assert.equal("no column 'nme' here (did you mean 'name'?)",

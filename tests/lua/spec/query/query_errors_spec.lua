@@ -157,7 +157,7 @@ end)
 
 describe("diff", function()
   it("needs one row for each key", function()
-    assert.same({ "diff: several rows of 'gemm'", "group both by name first" },
+    assert.same({ "diff: several rows of a frame have the same key", "group it by name first" },
       said("diff", small():group("name"):sum "dur"))
   end)
 
