@@ -176,9 +176,6 @@ local HEIGHT, STRIPS, WIDTH = 10, 12, 80
 local LABEL = 28
 
 
-local check = errors.check
-
-
 local function width_of(label) return math.max((out.columns(1) or WIDTH) - label - 2, 16) end
 
 
@@ -313,50 +310,44 @@ end
 local SHADES = { "░", "▒", "▓", "█" }
 
 
--- One row of shades: how much of each part of the time a set of intervals covers.
-local function shades(set, from, to, width)
+-- One row of shades: how much of each window was covered.
+local function shades(covered, windows)
   local list = {}
-  for i = 1, width do
-    local first = from + (to - from) * (i - 1) // width
-    local last = math.max(from + (to - from) * i // width, first + 1)
-    local share = set:covered(first, last) / (last - first)
+  for i, ns in ipairs(covered) do
+    local share = ns / (windows[i][2] - windows[i][1])
     list[i] = share <= 0 and " " or SHADES[math.min(math.floor(share * 4) + 1, 4)]
   end
   return table.concat(list)
 end
 
 
--- The values of a column whose rows ran longest: list of { label, set, time }.
-local function parts_of(rows, by)
-  local list = lists.map(check(rows:group { by = { by }, columns = {} }):values(by), function(value)
-    local set = check(rows:where { [by] = { value } }):union()
-    local first, last = set:span()
-    return { label = value and tostring(value) or "(none)", set = set,
-      time = first and set:covered(first, last) or 0 }
-  end)
-  table.sort(list, lists.by("-time", "label"))
-  return list
-end
-
-
 -- A strip for each value of a column, those that ran longest first: how much of each part
 -- of the time its rows ran; a last one of all rows.
 function show.strip(rows, by)
-  local all = rows:union()
-  local from, to = all:span()
+  local all = rows:group({ union = true })[1]
+  local from, to = rows:extent()
   if not from then return "no rows" end
-  local parts = parts_of(rows, by)
+  local parts = rows:group { by = { by }, union = true }
+  for i, part in ipairs(parts) do
+    part.place, part.label = i, text.truncate(tostring(part[by] or "(none)"), LABEL)
+  end
+  table.sort(parts, lists.by("-busy", "label"))
   local left_out = #parts - STRIPS
-  parts = lists.first(parts, STRIPS)
-  parts[#parts + 1] = { label = "all", set = all, time = all:covered(from, to) }
-  for _, part in ipairs(parts) do part.label = text.truncate(part.label, LABEL) end
+  parts = lists.joined(lists.first(parts, STRIPS), { all })
+  all.label = "all"
   local _, label = lists.largest(parts, function(part) return text.width(part.label) end)
-  local width = width_of(label + 7)
+  local width, windows = width_of(label + 7), {}
+  for i = 1, width do
+    local first = from + (to - from) * (i - 1) // width
+    windows[i] = { first, math.max(from + (to - from) * i // width, first + 1) }
+  end
+  local covered, covered_all = rows:covered({ by }, windows), rows:covered({}, windows)[1]
   local lines = { padded("", label) .. "  " .. ends(quantity(from, "ns", to),
     quantity(to, "ns", to), width) }
   for _, part in ipairs(parts) do
     lines[#lines + 1] = ("%s │%s│%4.0f %%"):format(padded(part.label, label),
-      shades(part.set, from, to, width), part.time / (to - from) * 100)
+      shades(part.place and covered[part.place] or covered_all, windows),
+      part.busy / (to - from) * 100)
   end
   if left_out > 0 then lines[#lines + 1] = ("… and %d more of %s"):format(left_out, by) end
   return table.concat(lines, "\n")
