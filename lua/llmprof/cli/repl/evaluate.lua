@@ -230,17 +230,6 @@ function evaluate.leaves(code)
 end
 
 
--- What to print for the values of a chunk: one after the other; "" for none.
-function evaluate.text(values)
-  local out = {}
-  for i = 1, values.n do
-    local text = evaluate.value_text(values[i])
-    out[i] = text:sub(-1) == "\n" and text or text .. "\n"
-  end
-  return table.concat(out)
-end
-
-
 -- What a person needs of an error: ours as they are, Lua's without a traceback,
 -- which would be that of the program around the code.
 local function plain_error(value)
@@ -257,7 +246,12 @@ end
 -- kind). Results are turned into text inside, where an error is still theirs.
 function evaluate.run(chunk)
   local ok, result = interrupt.protect(function()
-    return evaluate.text(table.pack(chunk()))
+    local values, texts = table.pack(chunk()), {}
+    for i = 1, values.n do
+      local text = evaluate.value_text(values[i])
+      texts[i] = text:sub(-1) == "\n" and text or text .. "\n"
+    end
+    return table.concat(texts)
   end)
   if ok then return result end
   return nil, plain_error(result)
