@@ -59,11 +59,8 @@ end
 -- What is written next to a trace is called like it: its path without the ending. word: what
 -- names it; path: of argument.path.
 function argument.stem(word, path)
-  local stem = nsys.is_report(word) and word or path
-  for _, ending in ipairs { "%.gz$", "%.sqlite$", "%.spool$", "%.json$", "%.nsys%-rep$" } do
-    stem = stem:gsub(ending, "")
-  end
-  return stem
+  local named = nsys.is_report(word) and word or path
+  return (named:gsub("%.gz$", ""):gsub("%.[%a-]+$", ""))
 end
 
 

@@ -90,15 +90,8 @@ end
 
 local ABSENT = "absent values are nil in Lua: write (r.%s or 0), or leave such rows out: "
   .. "where { %s = true }"
-local OF_DUR = ABSENT:format("dur", "dur")
 
 local runtime = {
-  { "^attempt to perform arithmetic on a nil value %(field '(.-)'%)",
-    "'%s' has no value in a row", ABSENT },
-  { "^attempt to concatenate a nil value %(field '(.-)'%)", "'%s' has no value in a row", ABSENT },
-  { "^attempt to compare .*nil", "a value is absent", OF_DUR },
-  { "^attempt to perform arithmetic on a nil value", "a value is absent", OF_DUR },
-  { "^attempt to concatenate a nil value", "a value is absent", OF_DUR },
   { "^attempt to call a nil value %(method '(.-)'%)", "there is no method '%s'",
     'help "methods" lists what frames do' },
   { "^attempt to call a nil value %(.- '(.-)'%)", "there is no function '%s'",
@@ -110,6 +103,8 @@ local runtime = {
   { "^attempt to index a nil value", "nothing is there to look into",
     "#f is how many rows a frame f has" },
   { "^attempt to call a %a+ value", "what is called is no function", METHODS },
+  { "^attempt to .* a nil value %(field '(.-)'%)", "'%s' has no value in a row", ABSENT },
+  { "^attempt to .*nil", "a value is absent", ABSENT:format("dur", "dur") },
 }
 
 
