@@ -78,7 +78,6 @@ local function examine_part(results, stage, part, report)
     assumption = "what works on the scores goes away; the matmuls around it gain too, which is "
       .. "not counted",
     kernels = lists.joined(softmax.ids, others.ids),
-    confidence = "medium",
   }
 end
 

@@ -33,5 +33,4 @@ return evidence.rule_of_kernels {
     return kernel.total_ns * kernel.counters.bank_conflict_percent / 100
   end,
   assumption = "their time falls with the wavefronts",
-  confidence = "medium",
 }

@@ -96,7 +96,6 @@ local function examine_stage(stage, at, report)
     },
     try = "serve more sequences at once: up to there a step takes little longer, as far as the "
       .. "cache of all of them fits into memory",
-    confidence = "medium",
   }
 end
 

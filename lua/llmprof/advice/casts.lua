@@ -54,7 +54,6 @@ function rule.examine_stage(results, stage, report)
         or "casts, and arithmetic in fp32 and fp64 between them, become one kernel that takes as "
           .. "long as the longest",
       kernels = ids,
-      confidence = "medium",
     }
   end
   return ("%s casts, %s of the GPU time"):format(evidence.count(casts.calls),

@@ -41,7 +41,6 @@ local function found(results, stage, joins, attention)
     changes = changes,
     assumption = assumption,
     kernels = joins.ids,
-    confidence = "medium",
   }
 end
 

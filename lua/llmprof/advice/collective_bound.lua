@@ -55,7 +55,6 @@ function rule.examine(results, report)
     try = "fewer GPUs in tensor parallel, combined with data parallel; collectives that run while "
       .. "the next kernels compute; fused all-reduce and norm; see whether all GPUs are joined by "
       .. "NVLink (nvidia-smi topo -m)",
-    confidence = "medium",
   }
 end
 

@@ -22,7 +22,6 @@ function rule.examine(results, report)
       evidence.time(busiest.expert_ns), record.expert_imbalance) },
     try = "copies of the busiest experts, placed again by load (vLLM: "
       .. "--enable-eplb, SGLang: --enable-eplb), or another division of experts",
-    confidence = "medium",
   }
 end
 

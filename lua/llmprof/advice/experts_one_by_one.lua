@@ -47,7 +47,6 @@ local function found(results, stage, experts, products)
       #waits > 0 and ("remove(syncs(%q, \"inner\"))"):format(stage.name) or nil },
     assumption = "in each layer the operations of one expert do the work of all",
     kernels = products.ids,
-    confidence = "medium",
   }
 end
 

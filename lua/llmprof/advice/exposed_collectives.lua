@@ -46,7 +46,6 @@ function rule.examine_stage(results, stage, report)
       .. "is on its way",
     changes = changes, kernels = ids,
     assumption = "they run with other kernels, on the SMs that they take",
-    confidence = "medium",
   }
 end
 

@@ -42,7 +42,6 @@ local function found(results, stage, best, bandwidth, share)
     changes = readers.calls > 0 and evidence.faster(stage, readers, best.bytes / bandwidth * 1e9)
       or nil,
     assumption = "the bytes that are left out took as long as at the memory's full speed",
-    confidence = "medium",
   }
 end
 

@@ -46,7 +46,6 @@ function rule.examine_stage(results, stage, report)
     changes = evidence.change("fuse(%s)", stage, products.list),
     assumption = "matmuls that follow each other become one that takes as long as all",
     kernels = products.ids,
-    confidence = "medium",
   }
 end
 

@@ -64,7 +64,6 @@ local function report_odd(results, stage, report)
     try = "dimensions and strides that are multiples of 8 take the tensor cores: pad the "
       .. "vocabulary, or whichever is odd",
     kernels = group.ids,
-    confidence = "medium",
   }
 end
 
@@ -91,7 +90,6 @@ function rule.examine_stage(results, stage, report)
       assumption = "bf16 on the tensor cores takes half the time of tf32, a quarter of fp32 "
         .. "without them",
       kernels = slow.ids,
-      confidence = "medium",
     }
   end
   return ("matmuls named as fp32, tf32 or fp64 take %s of the GPU time"):format(

@@ -20,7 +20,6 @@ local rule = { name = "gemv_at_batch_1",
   end,
   try = "batch requests: a step costs about the same for several sequences. For one "
     .. "sequence, weights of 8 or 4 bits, or speculative decoding",
-  confidence = "medium",
   silent = "matmuls take %s of the GPU time of decode",
 }
 

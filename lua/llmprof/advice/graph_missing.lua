@@ -36,7 +36,6 @@ function rule.examine_stage(results, stage, report)
     changes = { ("graphs(%q)"):format(stage.name) },
     after = { "experts_one_by_one", "sync_per_token", "cat_cache", "pageable_copies" },
     assumption = "shapes are static, and nothing in a step waits for the GPU",
-    confidence = "medium",
   }
 end
 

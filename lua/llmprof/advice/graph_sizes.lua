@@ -92,7 +92,7 @@ local function report_padded(made, report)
     stage = "decode", title = "decode steps run in CUDA graphs of larger batches",
     evidence = { evidence.seen("%s of %s decode steps: batches %s at least",
       evidence.count(made.padded), evidence.count(made.all), table.concat(made.as, ", ")) },
-    try = "capture graphs of the batches that are served most", confidence = "medium",
+    try = "capture graphs of the batches that are served most",
   }
 end
 

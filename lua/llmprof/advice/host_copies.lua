@@ -49,7 +49,6 @@ local function report_through_host(results, stage, calls, bytes, report)
       ('remove(gaps:where { stage = %q, before = "memcpy Device-to-Host", '
         .. 'after = "memcpy Host-to-Device" })'):format(stage.name) },
     assumption = "neither the copies nor what the CPU does between them is left",
-    confidence = "medium",
   }
 end
 
@@ -93,7 +92,6 @@ function rule.examine_stage(results, stage, report)
       'direction = { "host to device", "device to host" }')) },
     assumption = ("nothing is copied; copies during all other work leave %s of them"):format(
       evidence.time(math.max(alone - computing, 0))),
-    confidence = "medium",
   }
 end
 

@@ -39,7 +39,7 @@
 --   changes     what the remedy changes, in the words of `llmprof whatif`: a list of texts. What
 --               they gain is replayed (optional)
 --   assumption  what the changes take for granted (with changes)
---   confidence  "high", "medium" or "low"
+--   confidence  "high", "low", or "medium", which it is where it is not said
 --   of_others   of changes that make the stage shorter on all ranks but one: is what they gain that
 --               of these, or the mean over all (optional)
 --   kernels     ids of kernels it is about (optional)
@@ -481,6 +481,7 @@ local function reporter(rule, results, into, replay)
     local of_others = finding.of_others
     finding.rule, finding.of_others = rule.name, nil
     finding.stage = finding.stage or report.stage
+    finding.confidence = finding.confidence or "medium"
     finding.blocking = finding.blocking and true or nil
     for _, key in ipairs { "evidence", "kernels", "changes" } do
       if type(finding[key]) == "table" then finding[key] = json.list(finding[key]) end

@@ -47,7 +47,6 @@ function rule.examine(results, report)
     },
     try = "larger batches (vLLM: --max-num-seqs, --max-num-batched-tokens, SGLang: "
       .. "--max-running-requests, TensorRT-LLM: max_batch_size, llama.cpp: --parallel)",
-    confidence = "medium",
   }
 end
 

@@ -77,7 +77,6 @@ function rule.examine_stage(results, stage, report)
       (', duration = { ">=", %d }'):format(long.least)),
     assumption = "all of them become part of the kernels before or after them",
     kernels = long.ids,
-    confidence = "medium",
   }
 end
 

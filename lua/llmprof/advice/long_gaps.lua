@@ -64,7 +64,6 @@ function rule.examine_stage(results, stage, report)
       :format(stage.name, place.ended_by, place.line and (", line = %q"):format(place.line) or "",
         place.least) },
     assumption = "these gaps go; shorter ones at the same place would, too, which is not counted",
-    confidence = "medium",
   }
 end
 

@@ -30,5 +30,4 @@ return evidence.rule_of_kernels {
     .. "a larger batch",
   change = "scale(%s, 0.5)",
   assumption = "their bytes are halved, as by 8-bit instead of 16-bit weights",
-  confidence = "medium",
 }

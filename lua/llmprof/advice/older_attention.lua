@@ -56,7 +56,7 @@ function rule.examine_stage(results, stage, report)
     changes = not stage.steps and changes or nil, -- of one token the cache sets the time
     assumption = not stage.steps and "newer kernels take 0.6 of FlashAttention 2's time on long "
       .. "prompts, a third of memory-efficient attention's" or nil,
-    kernels = group.ids, confidence = "medium",
+    kernels = group.ids,
   }
 end
 

@@ -31,7 +31,7 @@ function rule.examine_stage(results, stage, report)
       / (other.usual_ns + other.excess_ns)), stage, group.list,
       (', { "duration", ">=", %d }'):format(math.floor(other.from_ns))),
     assumption = "these launches take what others like them take",
-    kernels = group.ids, confidence = "medium",
+    kernels = group.ids,
   }
 end
 

@@ -34,7 +34,6 @@ local function examine_stage(results, stage, report)
       .. ", and make constants on the GPU instead of sending them",
     changes = { ("remove(%s)"):format(evidence.transfers(stage, 'host_memory = "pageable"')) },
     assumption = "the copies run while kernels run, and no call waits for them",
-    confidence = "medium",
   }
 end
 

@@ -59,7 +59,7 @@ function rule.examine(results, report)
         evidence.time(worst.bubble_ns), evidence.time(made.active_ns), longest.stage,
         evidence.time(longest.busy_ns)),
     },
-    try = remedy(longest, shortest), confidence = "medium", kernels = sent.ids,
+    try = remedy(longest, shortest), kernels = sent.ids,
     changes = stage and is_even and evidence.change("remove(%s)", stage, sent.list) or nil,
     assumption = stage and is_even and "each stage has something to work on all the time" or nil,
   }

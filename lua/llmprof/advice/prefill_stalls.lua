@@ -59,7 +59,6 @@ local function report_small(row, most, report)
     try = "larger chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
       .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens): requests come to their first "
       .. "token in fewer steps, each hardly longer",
-    confidence = "medium",
   }
 end
 
@@ -92,7 +91,6 @@ function rule.examine(results, report)
     try = "smaller chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
       .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens), where the time between tokens "
       .. "matters more than that to the first; or prefill on GPUs of its own",
-    confidence = "medium",
   }
 end
 

@@ -64,7 +64,6 @@ function rule.examine_stage(results, stage, report)
       .. "compilers between starts",
     changes = { ("even(%q)"):format(stage.name) },
     assumption = "they take as long as the others",
-    confidence = "medium",
   }
 end
 

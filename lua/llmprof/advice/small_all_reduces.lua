@@ -57,7 +57,7 @@ function rule.examine(results, report)
     evidence = { evidence.seen("%s %s of each rank in decode; each takes a median of %s once the "
       .. "last rank is there", evidence.count(kernel.decode_count), kernel.name,
       evidence.time(kernel.transfer_p50_ns)) },
-    try = remedy(results, off), confidence = "medium",
+    try = remedy(results, off),
   }
 end
 

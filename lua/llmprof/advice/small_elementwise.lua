@@ -46,7 +46,6 @@ function rule.examine_stage(results, stage, report)
     changes = evidence.change("fuse(%s)", stage, small.list),
     assumption = "those that follow each other become one, which takes as long as the longest",
     kernels = small.ids,
-    confidence = "medium",
   }
 end
 

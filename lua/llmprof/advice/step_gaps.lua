@@ -48,7 +48,6 @@ function rule.examine(results, report)
           .. "GPU, look at it one step later, move text work to another thread",
         changes = { ("remove(between %q)"):format(stage.name) },
         assumption = "everything between the steps can be done while the GPU works",
-        confidence = "medium",
       }
     end
   end

@@ -85,7 +85,6 @@ local function report_part(stage, part, which, words, report, more)
     changes = { which and ("remove(syncs(%q, %q))"):format(stage.name, which)
       or ("remove(syncs %q)"):format(stage.name), table.unpack(more or {}) },
     assumption = "without the wait the CPU launches ahead, as fast as it does now",
-    confidence = "medium",
   }
 end
 

@@ -38,7 +38,6 @@ local function examine_sorts(results, stage, report)
     changes = evidence.change("remove(%s)", stage, sorts.list),
     assumption = "sampling takes next to no time",
     kernels = sorts.ids,
-    confidence = "medium",
   }
 end
 

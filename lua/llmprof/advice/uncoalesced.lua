@@ -35,5 +35,4 @@ return evidence.rule_of_kernels {
     .. "transpose through shared memory",
   saved = function(kernel) return kernel.total_ns * (1 - WIDEST / sectors(kernel)) end,
   assumption = ("their time falls with the sectors, to %d a request"):format(WIDEST),
-  confidence = "medium",
 }
