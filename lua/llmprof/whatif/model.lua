@@ -127,32 +127,35 @@ local function align(parts)
 end
 
 
--- Which kernels of several ranks are one collective: the n-th of a name on each. By part, a
--- table from op to the collective's number.
+-- Which kernels of several ranks are one collective: the n-th of a name on each, as `instance`. By
+-- part, rows of its kernels of collectives, as of communicating. Parts are told the rank of each:
+-- those of a part with several processes count them.
 local function match_collectives(parts)
-  local made = {}
-  for number in ipairs(parts) do made[number] = {} end
   local rows, all = all_collectives(parts)
-  if not rows then return made end
+  if not rows then return {} end
   collectives.match(all, columns_of "ordinal")
-  for i, row in ipairs(rows) do made[row.part][row.op] = all:get(i, "instance") end
-  for _, row in ipairs(rows) do parts[row.part].collectives[row.op] = { pid = row.pid } end
-  for _, own in ipairs(lists.grouped(rows, "part")) do
-    parts[own[1].part].processes = math.max(#lists.grouped(own, "pid"), 1)
+  for i, row in ipairs(rows) do row.instance = all:get(i, "instance") end
+  local _, by_part = lists.grouped(rows, "part")
+  local rank = 0
+  for number, part in ipairs(parts) do
+    local processes = lists.grouped(lists.sort(by_part[number] or {}, "pid"), "pid")
+    for i, own in ipairs(processes) do
+      for _, row in ipairs(own) do part.collectives[row.op] = rank + i - 1 end
+    end
+    rank = rank + math.max(#processes, 1)
   end
-  return made
+  return by_part
 end
 
 
--- The operations of a part, with the collective that each is of.
-local function operations(part, instances)
+-- The operations of a part, with the collective that each is of. rows: of match_collectives.
+local function operations(part, rows)
   local ops = check(part.trace:frame "gpu")
-  if not next(instances) then return ops end
-  local values, most = {}, 0
-  for i = 1, #ops do most = math.max(most, ops:get(i, "op")) end
-  for op = 0, most do values[op + 1] = instances[op] or false end
-  local by_op = frame.new(most + 1, { column("instance", values) })
-  return spans.look_up(ops, "op", by_op, "instance", "collective")
+  if not rows then return ops end
+  local own = frame.new(#rows, { column("op", lists.map(rows, "op")),
+    column("instance", lists.map(rows, function(row) return row.instance or false end)) })
+  ops:match { by = { "op" }, other = own, keys = { "op" }, name = "in_collective" }
+  return spans.look_up(ops, "in_collective", own, "instance", "collective")
 end
 
 
@@ -167,7 +170,7 @@ local function parts_of(sources)
       local epoch = source.trace:info().epoch
       first = first or epoch
       parts[#parts + 1] = { number = #parts + 1, source = source, trace = source.trace,
-        collectives = {}, processes = 1,
+        collectives = {},
         offset = epoch and first and epoch - first or 0 }
     end
   end
@@ -250,22 +253,14 @@ function Model:ranges(part, stage, extent, helped)
 end
 
 
--- The kernels of collectives of a part that has that rank: its number, or, of a part with several
--- processes, the place of its process, or of all (nil). A frame, empty for other ranks.
-function Model:collectives(part, rank)
+-- The kernels of collectives of a part that has that rank, or of all (nil): a frame, empty for
+-- other ranks.
+function Model.collectives(_, part, rank)
   local ops = {}
-  for op, key in pairs(part.collectives) do ops[#ops + 1] = { op = op, pid = key.pid } end
-  local processes = lists.sort(lists.map(lists.grouped(ops, "pid"),
-    function(own) return own[1].pid end))
-  local before = 0
-  for _, other in ipairs(self.parts) do
-    if other == part then break end
-    before = before + other.processes
+  for op, own in pairs(part.collectives) do
+    if not rank or own == rank then ops[#ops + 1] = op end
   end
-  local chosen = lists.map(ops, function(one)
-    return (not rank or one.pid == processes[rank - before + 1]) and one.op or nil
-  end)
-  return frame.new(#chosen, { { name = "op", type = "integer", values = chosen } })
+  return frame.new(#ops, { column("op", ops) })
 end
 
 
@@ -485,12 +480,10 @@ end
 
 -- The runs of a stage that are alike, as the GPU needs the same for each: how many; else nil.
 local function runs_alike(self, name, gpu)
-  local most, sum = 1, total_of(self, name, gpu)
-  for _, part in ipairs(self.parts) do
-    for _, one in ipairs(part.units) do
-      if one.stage == name then most = math.max(most, one.turn) end
-    end
-  end
+  local _, most = lists.largest(lists.flat(self.parts, "units"), function(one)
+    return one.stage == name and one.turn or nil
+  end)
+  local sum = total_of(self, name, gpu)
   for turn = 1, most do
     local own = total_of(self, name, gpu, turn)
     if math.abs(own * most / sum - 1) > NEAR then return nil end
@@ -561,11 +554,11 @@ function model.new(sources, in_part, stage)
     local ok, why = shorten(self.parts, stage)
     if not ok then return nil, why end
   end
-  local instances = match_collectives(self.parts)
+  local by_part = match_collectives(self.parts)
   local given = {}
   for number, part in ipairs(self.parts) do
     local window = part.window or {}
-    part.operations = operations(part, instances[number])
+    part.operations = operations(part, by_part[number])
     given[number] = { operations = part.operations,
       calls = check(part.trace:frame "api"), ranges = units.frame(part.units, nil, "with_tail"),
       offset = part.offset, from = window.from, to = window.to,
