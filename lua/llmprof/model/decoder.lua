@@ -106,15 +106,6 @@ local function counted(list, kinds, d, name)
 end
 
 
--- d.mixers and d.networks: how many layers have which.
-local function count_layers(d, where)
-  local mixed = #d.layer_types > 0 and d.layer_types or default_mixers(d)
-  local networks = #d.network_types > 0 and d.network_types or default_networks(d)
-  d.mixers = counted(mixed, MIXERS, d, where .. ".layer_types")
-  d.networks = counted(networks, NETWORKS, d, where .. ".network_types")
-end
-
-
 local function attention_layers(d)
   return d.mixers.full_attention + d.mixers.sliding_attention + d.mixers.chunked_attention
 end
@@ -146,12 +137,16 @@ local function rules(d)
 end
 
 
--- A checked decoder with all fields. where names it in errors.
+-- A checked decoder with all fields, and `mixers` and `networks`: how many layers have which. where
+-- names it in errors.
 function decoder.read(given, where)
   local d = schema.read(given, decoder.FIELDS, where)
   if d.num_key_value_heads == 0 then d.num_key_value_heads = d.num_attention_heads end
   if d.head_dim == 0 then d.head_dim = d.hidden_size // d.num_attention_heads end
-  count_layers(d, where)
+  d.mixers = counted(#d.layer_types > 0 and d.layer_types or default_mixers(d), MIXERS, d,
+    where .. ".layer_types")
+  d.networks = counted(#d.network_types > 0 and d.network_types or default_networks(d), NETWORKS, d,
+    where .. ".network_types")
   mixers.check(d, where)
   for _, rule in ipairs(rules(d)) do
     if not rule[1] then schema.bad(("%s.%s: %s"):format(where, rule[2], rule[3])) end
@@ -282,51 +277,6 @@ local function cache_width(d)
 end
 
 
-local function triangle(n) return n * (n + 1) // 2 end
-
-
--- Pairs of a causal prefill of n tokens where a query sees at most `window`.
-local function windowed_pairs(n, window)
-  local inside = math.min(n, window)
-  return triangle(inside) + (n - inside) * window
-end
-
-
-local function chunked_pairs(n, chunk) return n // chunk * triangle(chunk) + triangle(n % chunk) end
-
-
--- Pairs of a prefill of n tokens, all layers together.
-local function prefill_pairs(d, n)
-  local layers = d.mixers
-  return layers.full_attention * triangle(n)
-    + (layers.sliding_attention > 0
-      and layers.sliding_attention * windowed_pairs(n, d.sliding_window) or 0)
-    + (layers.chunked_attention > 0
-      and layers.chunked_attention * chunked_pairs(n, d.attention_chunk_size) or 0)
-end
-
-
--- Products of one pass of `tokens` tokens in `batch` sequences, `times` times
--- over.
-local function add_products(sum, d, tokens, batch, times, first)
-  for _, product in ipairs(layer_products(d)) do sum:product(product, tokens, times) end
-  sum:product(lm_head(d), batch, times)
-  mixers.pass(sum, d, tokens, batch, times, first)
-end
-
-
--- Add a prefill of `tokens` tokens each in `batch` sequences. The output layer
--- is needed for the last token of each only.
-function decoder.prefill(sum, d, work)
-  local n, batch = work.tokens, work.batch
-  add_products(sum, d, n * batch, batch, 1, true)
-  sum:add_weights("embedding", math.min(n * batch, d.vocab_size) * d.hidden_size,
-    "embeddings")
-  sum:attention("attention", prefill_pairs(d, n) * batch, pair_widths(d))
-  sum:kv(0, n * batch * attention_layers(d) * cache_width(d))
-end
-
-
 -- The sum of `count` whole numbers from `first` on.
 local function series(first, count) return count * first + count * (count - 1) // 2 end
 
@@ -361,6 +311,34 @@ local function cached_reads(d, context, steps)
 end
 
 
+-- Pairs of a query and a key of so many tokens in all layers, of which the first finds `context`
+-- before it: each sees itself, too.
+local function seen_pairs(d, context, tokens)
+  return cached_reads(d, context, tokens) + tokens * attention_layers(d)
+end
+
+
+-- Products of one pass of `tokens` tokens in `batch` sequences, `times` times
+-- over.
+local function add_products(sum, d, tokens, batch, times, first)
+  for _, product in ipairs(layer_products(d)) do sum:product(product, tokens, times) end
+  sum:product(lm_head(d), batch, times)
+  mixers.pass(sum, d, tokens, batch, times, first)
+end
+
+
+-- Add a prefill of `tokens` tokens each in `batch` sequences. The output layer
+-- is needed for the last token of each only.
+function decoder.prefill(sum, d, work)
+  local n, batch = work.tokens, work.batch
+  add_products(sum, d, n * batch, batch, 1, true)
+  sum:add_weights("embedding", math.min(n * batch, d.vocab_size) * d.hidden_size,
+    "embeddings")
+  sum:attention("attention", seen_pairs(d, 0, n) * batch, pair_widths(d))
+  sum:kv(0, n * batch * attention_layers(d) * cache_width(d))
+end
+
+
 -- Add `steps` decode steps, the first of which finds `context` tokens in the
 -- cache. Each step reads all weights that it uses again, reads the cached
 -- tokens that its query sees, and writes its own.
@@ -369,7 +347,7 @@ function decoder.decode(sum, d, work)
   add_products(sum, d, batch, batch, steps, false)
   sum:add_weights("embedding", batch * steps * d.hidden_size, "embeddings")
   local reads = cached_reads(d, work.context, steps)
-  sum:attention("attention", (reads + steps * attention_layers(d)) * batch, pair_widths(d))
+  sum:attention("attention", seen_pairs(d, work.context, steps) * batch, pair_widths(d))
   sum:kv(reads * batch * cache_width(d), steps * attention_layers(d) * batch * cache_width(d))
 end
 
