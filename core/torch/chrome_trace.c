@@ -33,7 +33,7 @@ struct llmprof_chrome {
   bool seen_event;     /* one was read */
   bool is_whole;       /* what failed is one event, which lies behind */
   bool in_event;       /* what is followed is one */
-  const char *over;    /* which limit the event is over, NULL: none */
+  bool over;           /* the event is longer than the limit */
   llmprof_buffer text; /* an event that is gathered, or a key */
   size_t text_line, text_column; /* where it begins */
   llmprof_buffer strings;        /* of the event */
@@ -45,6 +45,12 @@ struct llmprof_chrome {
 
 static bool fail_here(llmprof_chrome *r, llmprof_code code, const char *what) {
   return llmprof_fail_at(r->err, code, r->name, r->line, r->column, "%s", what);
+}
+
+/* Of the value at hand. */
+static bool fail_long(const llmprof_chrome *r) {
+  return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text_line,
+                         r->text_column, "longer than 16 MiB");
 }
 
 static void consume(llmprof_chrome *r, size_t size) {
@@ -97,10 +103,10 @@ static bool expected(llmprof_chrome *r, const char *wanted) {
   return fail_here(r, LLMPROF_SYNTAX, what);
 }
 
-/* Follows one value from its first byte to its last. */
+/* Follows one value from its first byte to its last, by its brackets, whatever
+ * kind they are. */
 typedef struct follower {
-  char closers[CHROME_MAX_DEPTH];
-  size_t depth, beyond; /* brackets that are open, and more of them */
+  size_t depth; /* brackets that are open */
   bool string, escaped;
 } follower;
 
@@ -108,8 +114,6 @@ typedef enum step {
   GO_ON,
   LAST,   /* the value ends with this byte */
   BEYOND, /* it ended with the byte before */
-  MISMATCH,
-  TOO_DEEP,
 } step;
 
 static step in_string(follower *f, char c) {
@@ -132,21 +136,12 @@ static step follow(follower *f, char c) {
     return GO_ON;
   case '{':
   case '[':
-    if (f->depth == CHROME_MAX_DEPTH) {
-      f->beyond++;
-      return TOO_DEEP;
-    }
-    f->closers[f->depth++] = c == '{' ? '}' : ']';
+    f->depth++;
     return GO_ON;
   case '}':
   case ']':
-    if (f->beyond) {
-      f->beyond--;
-      return GO_ON;
-    }
     if (!f->depth) return BEYOND;
-    if (f->closers[--f->depth] != c) return MISMATCH;
-    return f->depth ? GO_ON : LAST;
+    return --f->depth ? GO_ON : LAST;
   case ',':
   case ':':
   case ' ':
@@ -159,25 +154,15 @@ static step follow(follower *f, char c) {
   }
 }
 
-/* An event that is over a limit is passed over; anything else is an error. */
-static bool pass_over(llmprof_chrome *r, const char *limit, size_t line,
-                      size_t column) {
-  if (!r->in_event)
-    return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, line, column, "%s",
-                           limit);
-  if (!r->over) r->over = limit;
-  llmprof_buffer_clear(&r->text);
-  return true;
-}
-
-/* Keep bytes of a value, unless it is only passed over. */
+/* Keep bytes of a value, unless it is only passed over, as an event is that is
+ * too long. */
 static bool keep(llmprof_chrome *r, bool wanted, size_t size) {
   if (wanted && !r->over) {
     llmprof_buffer_add(&r->text, r->at, size);
     if (r->text.failed) return llmprof_fail_nomem(r->err);
-    if (r->text.size > MAX_EVENT &&
-        !pass_over(r, "longer than 16 MiB", r->text_line, r->text_column))
-      return false;
+    r->over = r->text.size > MAX_EVENT;
+    if (r->over && !r->in_event) return fail_long(r);
+    if (r->over) llmprof_buffer_clear(&r->text);
   }
   consume(r, size);
   return true;
@@ -189,19 +174,14 @@ static bool take_value(llmprof_chrome *r, bool wanted) {
   llmprof_buffer_clear(&r->text);
   r->text_line = r->line;
   r->text_column = r->column;
+  r->over = false;
   bool ok;
   while (more(r, &ok)) {
     const char *at = r->at;
     step got = GO_ON;
     while (got == GO_ON && at != r->end) got = follow(&f, *at++);
-    bool before = got > LAST && !(got == TOO_DEEP && r->in_event);
-    if (!keep(r, wanted, (size_t)(at - r->at) - before)) return false;
-    if (got == LAST || got == BEYOND) return true;
-    if (got == MISMATCH)
-      return fail_here(r, LLMPROF_SYNTAX, "bracket closes another kind");
-    if (got == TOO_DEEP &&
-        !pass_over(r, "nested deeper than 200 levels", r->line, r->column))
-      return false;
+    if (!keep(r, wanted, (size_t)(at - r->at) - (got == BEYOND))) return false;
+    if (got != GO_ON) return true;
   }
   return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text_line,
                                r->text_column, "never ends (cut short?)");
@@ -375,18 +355,13 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   if (!seek_event(r)) return -1;
   if (r->position == AFTER) return 0;
   if (scan_event(r, event)) return 1;
-  r->over = NULL;
   r->in_event = true;
   bool taken = take_value(r, true);
   r->in_event = false;
-  if (!taken) return -1;
-  r->is_whole = true;
-  if (r->over)
-    llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text_line,
-                    r->text_column, "%s", r->over);
-  else if (read_text(r, event))
-    return r->is_whole = false, 1;
-  return -1;
+  r->is_whole = taken;
+  if (!taken || (r->over && !fail_long(r)) || !read_text(r, event)) return -1;
+  r->is_whole = false;
+  return 1;
 }
 
 /* Where and what, without the file's name. */

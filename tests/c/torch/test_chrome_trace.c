@@ -184,7 +184,7 @@ TEST(broken) {
   assert_broken("[{}\n, 7]", LLMPROF_SYNTAX,
                 "t.json:2:3: expected an event, found \"7\"");
   assert_broken("[{\"a\": [1}]", LLMPROF_SYNTAX,
-                "t.json:1:10: bracket closes another kind");
+                "t.json:1:10: no JSON: \"}]\"");
   assert_broken("[{}] x", LLMPROF_SYNTAX,
                 "t.json:1:6: expected nothing after the trace, found \"x\"");
   assert_broken("[{},\n {\"a\": 1,\n  \"b\": maybe}]", LLMPROF_SYNTAX,
@@ -209,8 +209,7 @@ TEST(limits) {
   llmprof_buffer_puts(&text, "{\"a\":");
   llmprof_buffer_fill(&text, '[', 1000000);
   assert_int_equal(count_events(text.bytes, text.size, &err), -1);
-  assert_string_equal(err.message,
-                      "t.json:1:206: nested deeper than 200 levels");
+  assert_string_equal(err.message, "t.json:1:6: never ends (cut short?)");
   llmprof_buffer_clear(&text);
   llmprof_buffer_puts(&text, "[\n{\"name\":\"");
   llmprof_buffer_fill(&text, 'x', 17 << 20);
