@@ -1,4 +1,13 @@
-#include "folded/folded_reader.h"
+/* Collapsed stacks: a line for each stack that was
+ * sampled, its functions from the outermost inwards with semicolons between, a
+ * space, and how often it was seen; what `py-spy record -f raw` and the
+ * stackcollapse scripts of flame graph tools write. It may be packed with gzip.
+ *
+ * The trace has CPU samples and nothing else; they have no times, and no
+ * threads. "spin (work.py:12)" is function "spin" of module "work.py". It fails
+ * with SYNTAX (a line is no stack with a count), LIMIT (a line is too long, or
+ * there are too many samples), EMPTY, IO, NOMEM. */
+#include "trace/built_in_readers.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "ncu/ncu_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <string.h>
 

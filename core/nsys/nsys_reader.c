@@ -1,6 +1,6 @@
 /* Opening an export: strings, devices, processes; what else it can tell is
  * loaded when it is asked for. */
-#include "nsys/nsys_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <string.h>
 

@@ -5,15 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "folded/folded_reader.h"
-#include "ncu/ncu_reader.h"
-#include "nsys/nsys_reader.h"
 #include "os/fs_open.h"
 #include "os/source.h"
 #include "readers/readers.h"
-#include "spool/spool_reader.h"
-#include "torch/torch_reader.h"
-#include "xplane/xplane_reader.h"
+#include "trace/built_in_readers.h"
 
 /* In the order in which they are asked: by a magic number first. */
 static const llmprof_reader *const built_in[] = {

@@ -1,6 +1,6 @@
 /* Opening a spool: processes, threads and GPUs; what else it can tell is loaded
  * when it is asked for. */
-#include "spool/spool_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

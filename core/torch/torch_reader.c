@@ -3,7 +3,7 @@
  * own, CPU operators. Which annotation launched what on the GPU is found by
  * calls, as for NVTX; that Kineto wrote the same down as gpu_user_annotation
  * is passed over, as are instants. */
-#include "torch/torch_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * threads of the host the calls that launched them (both have its correlation
  * id) and as ranges the rest, in XLA's domain "TSL". Python's functions and
  * events without a duration are passed over. */
-#include "xplane/xplane_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "torch/chrome_trace.h"
 #include "torch/operators.h"
-#include "torch/torch_reader.h"
+#include "trace/built_in_readers.h"
 
 static void check_order(const llmprof_chrome_event *before,
                         const llmprof_chrome_event *event) {

@@ -1,7 +1,7 @@
 /* Collapsed stacks: no sample is lost on the way to the tree, and no function
  * has more samples than there are. */
-#include "folded/folded_reader.h"
 #include "fuzz.h"
+#include "trace/built_in_readers.h"
 
 static const llmprof_column *column(llmprof_frame *frame, const char *name) {
   const llmprof_column *found =

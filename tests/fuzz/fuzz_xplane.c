@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "llmprof/frame.h"
-#include "xplane/xplane_reader.h"
+#include "trace/built_in_readers.h"
 
 static void check_times(llmprof_frame *frame) {
   size_t start = llmprof_frame_find(frame, "start");

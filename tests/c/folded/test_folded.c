@@ -1,6 +1,6 @@
 /* Collapsed stacks: how functions are spelled, counts, what is refused. */
 #include "export/stacks_file.h"
-#include "folded/folded_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Traces of torch.profiler as traces like any other. */
-#include "torch/torch_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Profiles of XLA as traces like any other. */
-#include "xplane/xplane_reader.h"
+#include "trace/built_in_readers.h"
 
 #include <string.h>
 
