@@ -96,64 +96,25 @@ static void put_cell(bytes *to, sqlite3_stmt *query, int type,
   }
 }
 
-/* A column: the types of its cells as runs, then the cells. Integers are the
- * difference to the integer before, or to that of the column named by `beside`
- * in the same row. */
-static bytes pack_column(sqlite3 *db, const char *table, const char *column,
-                         const char *beside) {
-  bytes cells = {0}, types = {0}, packed = {0};
-  sqlite3_stmt *query = prepare(
-      db, sqlite3_mprintf("SELECT \"%w\", \"%w\" FROM \"%w\" ORDER BY rowid",
-                          column, beside ? beside : column, table));
-  int type = 0;
-  uint64_t run = 0, before = 0;
+/* A column: the types of its cells, then the cells. Integers are the difference
+ * to the one before. */
+static void put_column(bytes *to, sqlite3 *db, const char *table,
+                       const char *column) {
+  bytes cells = {0}, types = {0};
+  sqlite3_stmt *query =
+      prepare(db, sqlite3_mprintf("SELECT \"%w\" FROM \"%w\" ORDER BY rowid",
+                                  column, table));
+  uint64_t before = 0;
   while (next(db, query)) {
-    if (beside) before = (uint64_t)sqlite3_column_int64(query, 1);
-    int is = sqlite3_column_type(query, 0);
-    if (is != type && run) {
-      put_number(&types, (uint64_t)type);
-      put_number(&types, run);
-      run = 0;
-    }
-    type = is;
-    run++;
-    put_cell(&cells, query, is, &before);
-  }
-  if (run) {
-    put_number(&types, (uint64_t)type);
-    put_number(&types, run);
+    unsigned char type = (unsigned char)sqlite3_column_type(query, 0);
+    put(&types, &type, 1);
+    put_cell(&cells, query, type, &before);
   }
   sqlite3_finalize(query);
-  put_text(&packed, types.at, types.size);
-  put_text(&packed, cells.at, cells.size);
+  put_text(to, types.at, types.size);
+  put_text(to, cells.at, cells.size);
   free(types.at);
   free(cells.at);
-  return packed;
-}
-
-/* Of both ways the one that takes less. Returns whether all cells are integers.
- */
-static bool put_column(bytes *to, sqlite3 *db, const char *table,
-                       const char *column, const char *beside) {
-  sqlite3_stmt *query = prepare(
-      db, sqlite3_mprintf(
-              "SELECT count(*) FROM \"%w\" WHERE typeof(\"%w\") != 'integer'",
-              table, column));
-  bool integers = next(db, query) && sqlite3_column_int64(query, 0) == 0;
-  sqlite3_finalize(query);
-  bytes packed = pack_column(db, table, column, NULL);
-  unsigned char way = 0;
-  if (integers && beside) {
-    bytes other = pack_column(db, table, column, beside);
-    way = other.size < packed.size;
-    bytes worse = way ? packed : other;
-    if (way) packed = other;
-    free(worse.at);
-  }
-  put(to, &way, 1);
-  put(to, packed.at, packed.size);
-  free(packed.at);
-  return integers;
 }
 
 static void put_table(bytes *to, sqlite3 *db, const char *table) {
@@ -166,14 +127,9 @@ static void put_table(bytes *to, sqlite3 *db, const char *table) {
       db, sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q)", table));
   bytes columns = {0};
   uint64_t count = 0;
-  char *beside = NULL;
-  for (; next(db, query); count++) {
-    const char *column = (const char *)sqlite3_column_text(query, 0);
-    bool integers = put_column(&columns, db, table, column, beside);
-    sqlite3_free(beside);
-    beside = integers ? sqlite3_mprintf("%s", column) : NULL;
-  }
-  sqlite3_free(beside);
+  for (; next(db, query); count++)
+    put_column(&columns, db, table,
+               (const char *)sqlite3_column_text(query, 0));
   sqlite3_finalize(query);
   put_number(to, count);
   put(to, columns.at, columns.size);

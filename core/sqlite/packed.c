@@ -23,9 +23,7 @@ typedef struct span {
 
 typedef struct packed_column {
   stream types, cells;
-  bool beside; /* its integers are differences to those of the column before */
-  int type;    /* of the cells of a run, of which `left` are to come */
-  uint64_t left, before;
+  uint64_t before; /* the last integer: the next is a difference to it */
 } packed_column;
 
 /* A capture that is being written. */
@@ -94,19 +92,11 @@ static int take_byte(stream *s) {
 
 /* ---- databases ---- */
 
-static int bind_cell(sqlite3_stmt *row, int index, packed_column *column,
-                     uint64_t beside) {
+static int bind_cell(sqlite3_stmt *row, int index, packed_column *column) {
   double real;
   span text;
-  if (!column->left) {
-    column->type = (int)take_number(&column->types);
-    column->left = take_number(&column->types);
-    column->cells.broken |= !column->left;
-  }
-  column->left--;
-  switch (column->type) {
+  switch (take_byte(&column->types)) {
   case SQLITE_INTEGER:
-    if (column->beside) column->before = beside;
     column->before += take_difference(&column->cells);
     return sqlite3_bind_int64(row, index, (sqlite3_int64)column->before);
   case SQLITE_FLOAT:
@@ -131,14 +121,12 @@ static int bind_cell(sqlite3_stmt *row, int index, packed_column *column,
 }
 
 static bool write_row(unpacking *u, packed_column *columns, size_t count) {
-  uint64_t beside = 0;
   for (size_t i = 0; i < count; i++) {
-    int status = bind_cell(u->row, (int)i + 1, &columns[i], beside);
+    int status = bind_cell(u->row, (int)i + 1, &columns[i]);
     if (status == SQLITE_CORRUPT || columns[i].types.broken ||
         columns[i].cells.broken)
       return fail_broken(u);
     if (status != SQLITE_OK) return fail_sql(u, status);
-    beside = columns[i].before;
   }
   int status = sqlite3_step(u->row);
   if (status != SQLITE_DONE) return fail_sql(u, status);
@@ -171,7 +159,6 @@ static bool write_rows(unpacking *u, span table) {
   packed_column *columns = llmprof_zalloc((size_t)count, sizeof *columns);
   if (!columns) return llmprof_fail_nomem(u->err);
   for (uint64_t i = 0; i < count; i++) {
-    columns[i].beside = take_byte(&u->rest) == 1;
     columns[i].types = take_stream(&u->rest);
     columns[i].cells = take_stream(&u->rest);
   }

@@ -11,14 +11,14 @@
 #include "support.h"
 
 /* A file "a", then a database "d/b" with a table of two rows: (1, NULL) and (3,
- * 'x'). The first column is by differences: 1, 2. The second has a run of NULL
- * (5), one of text (3). */
+ * 'x'). The first column is by differences: 1, 2. The second has a NULL (5) and
+ * a text (3). */
 static const char packed[] = "\1a\0\2hi"
                              "\3d/b\1"
                              "\23CREATE TABLE t(i,s)"
                              "\1t\2\2"
-                             "\0\2\1\2\2\2\4"
-                             "\0\4\5\1\3\1\2\1x"
+                             "\2\1\1\2\2\4"
+                             "\2\5\3\2\1x"
                              "\0"
                              "\0";
 
