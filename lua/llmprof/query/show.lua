@@ -2,6 +2,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
+local frame_rows = require "llmprof.ranks.rows"
 local group = require "llmprof.query.group"
 local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
@@ -325,7 +326,7 @@ end
 -- of the time its rows ran; a last one of all rows.
 function show.strip(rows, by)
   local all = rows:group({ union = true })[1]
-  local from, to = rows:extent()
+  local from, to = frame_rows.extent(rows)
   if not from then return "no rows" end
   local parts = rows:group { by = { by }, union = true }
   for i, part in ipairs(parts) do
