@@ -181,7 +181,7 @@ end
 local function total(group, column) return group and group[column] and group[column].total or 0 end
 
 
--- Of rows as llmprof.ranks.matching makes them, here and below, those that met others of their
+-- Of rows as llmprof.ranks.merged makes them, here and below, those that met others of their
 -- kind; and those of the ranks that came last, one for each collective.
 function collectives.matched(all) return all:where { { "instance", "~=", false } } end
 

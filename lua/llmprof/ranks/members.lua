@@ -261,7 +261,7 @@ end
 
 
 -- How long transfers take beyond what such transfers take, each collective once, ns. all: of
--- llmprof.ranks.matching; link: between all GPUs, nil where it is not known.
+-- llmprof.ranks.merged; link: between all GPUs, nil where it is not known.
 function members.transfers_beyond(all, link)
   local sum, last = 0, collectives.last(all)
   for _, group in ipairs(last:group { by = { "short_name", "phase", "message" },

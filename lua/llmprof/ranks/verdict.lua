@@ -170,7 +170,7 @@ end
 
 -- The verdict over a record that has ranks, totals and places, and, as far as there are such,
 -- uncounted (phases of which something does not count, in words) and doubt (why transfers are
--- none); all: its collectives (of llmprof.ranks.matching, nil without any). {
+-- none); all: its collectives (of llmprof.ranks.merged, nil without any). {
 -- kind ("waiting", "transfer", "balanced" or "unknown"), text, rank, phase, layer, first (the
 -- first collective of a step), spread (over the phase: no place stands out), from_step,
 -- instead, share (of the waiting), waiting_ns, gpu_share }; nil where there is nothing to say.
