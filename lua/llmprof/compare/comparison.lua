@@ -168,9 +168,15 @@ local function both_known(stage)
 end
 
 
--- GPU time, by category where that is known, and GPU idle time by cause: calls add
--- with their names and ns.
-local function each_piece(stage, by_category, add)
+-- GPU time of a stage, by category where that is known, and GPU idle time by cause: list of { key
+-- (its name), ns } and the same by key; nil where the run lacks the stage.
+local function pieces_of(run, name, by_category)
+  local stage, list, by_key = metrics.stage(run, name), {}, {}
+  local function add(what, ns)
+    local piece = lists.entry(list, by_key, what, { key = what, ns = 0 })
+    piece.ns = piece.ns + ns
+  end
+  if not stage then return nil end
   if not by_category and stage.gpu_time_ns then add("all GPU work", stage.gpu_time_ns) end
   for _, row in ipairs(by_category and stage.categories or {}) do
     add(row.category, row.gpu_time_ns)
@@ -179,37 +185,25 @@ local function each_piece(stage, by_category, add)
     local ns = stage.waiting and stage.waiting[field]
     if ns and ns > 0 then add(label, ns) end
   end
-end
-
-
--- The pieces of a stage by name: ns, the mean of the side's runs.
-local function pieces_of(side, name, by_category)
-  local pieces, runs = {}, in_runs(side, name)
-  for _, stage in ipairs(runs) do
-    each_piece(stage, by_category, function(what, ns)
-      pieces[what] = (pieces[what] or 0) + ns / #runs
-    end)
-  end
-  return pieces
-end
-
-
-local function piece_rows(stage, before, after)
-  local known = both_known(stage)
-  local old, new = pieces_of(before, stage.name, known), pieces_of(after, stage.name, known)
-  local rows = lists.map(keys.sorted(keys.merged(old, new)), function(what)
-    return { stage = stage.name, what = what, before_ns = old[what], after_ns = new[what],
-      difference_ns = (new[what] or 0) - (old[what] or 0) }
-  end)
-  return verdict.by_change(rows, "what")
+  return list, by_key
 end
 
 
 -- Stages without a parent that both sides have.
 local function where_rows(stages, before, after)
   return lists.flat(stages, function(stage)
-    return stage.before and stage.after and not stage.parent and piece_rows(stage, before, after)
-      or nil
+    if not (stage.before and stage.after) or stage.parent then return nil end
+    local known = both_known(stage)
+    local function of(side)
+      return kernels.gather_side(side, function(run)
+        return pieces_of(run, stage.name, known)
+      end, { "ns" })
+    end
+    local old, new, new_by_key = of(before), of(after)
+    return verdict.by_change(kernels.paired(old, new, new_by_key, function(was, is)
+      return { stage = stage.name, what = (was or is).key, before_ns = was and was.ns,
+        after_ns = is and is.ns, difference_ns = (is and is.ns or 0) - (was and was.ns or 0) }
+    end), "what")
   end)
 end
 

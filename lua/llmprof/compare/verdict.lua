@@ -207,21 +207,15 @@ end
 -- ---- judging ----
 
 -- The interval of the difference, from that of the ratio where it is one of logarithms.
-local function add_interval(result, change, half, logarithmic)
+local function by_interval(result, given, error, df, logarithmic)
+  local change = logarithmic and math.log(result.after / result.before) or result.difference
+  local half = error > 0 and verdict.t_quantile(given.level or LEVEL, df) * error or 0
+  result.low, result.high = change - half, change + half
   if logarithmic then
     result.low = result.before * (math.exp(change - half) - 1)
     local high = result.before * (math.exp(change + half) - 1)
     result.high = high < math.huge and high or nil
-  else
-    result.low, result.high = change - half, change + half
   end
-end
-
-
-local function by_interval(result, given, error, df, logarithmic)
-  local change = logarithmic and math.log(result.after / result.before) or result.difference
-  local half = error > 0 and verdict.t_quantile(given.level or LEVEL, df) * error or 0
-  add_interval(result, change, half, logarithmic)
   -- how likely so large a change is where there is none; without any noise it is what it is
   local without_noise = change == 0 and 1 or 0
   result.df, result.p = df, error == 0 and without_noise or verdict.t_both_tails(change / error, df)

@@ -4,9 +4,9 @@
 local native = require "llmprof.collectives"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
-local tuple = require("llmprof.tables.keys").tuple
 
 local collectives = {}
 
@@ -56,16 +56,6 @@ function collectives.mark_p2p(frame, column, as)
 end
 
 
--- The stream on which each rank has most of its collectives.
-local function main_streams(made)
-  local main = {}
-  for _, own in ipairs((lists.grouped(made:group { by = { "rank", "stream" } }, "rank"))) do
-    main[own[1].rank] = lists.largest(own, "count").stream
-  end
-  return main
-end
-
-
 -- The rows of a trace's collectives: kernels, with rank, work and step, that are some.
 -- Adds lane (0 on the stream where its rank has most, else 1), previous, before,
 -- signature, follows, which look back to the last one of its lane: what runs beside the layers
@@ -74,12 +64,14 @@ end
 function collectives.of_kernels(kernels, list)
   local computing = kernels:where { work = COMPUTE, { "rank", "~=", false } }
   local made = kernels:where { work = COMMUNICATION, { "rank", "~=", false } }
-  local main = main_streams(made)
+  local main, sets = {}, {}
+  for _, own in ipairs((lists.grouped(made:group { by = { "rank", "stream" } }, "rank"))) do
+    main[own[1].rank] = lists.largest(own, "count").stream
+  end
   rows.extend(made, { "rank", "stream" }, { { name = "lane", type = "integer",
     get = function(key) return key.stream == main[key.rank] and 0 or 1 end } })
   native.before(made, { rank = "rank", start = "start", ["end"] = "end", lane = "lane" }, computing,
     { rank = "rank", start = "start", name = "short_name" })
-  local sets = {}
   for _, member in ipairs(#made > 0 and list or {}) do
     sets[member.rank + 1] = computing:where { rank = member.rank }:union()
   end
@@ -280,26 +272,18 @@ end
 
 -- ---- layers ----
 
--- What was computed before each collective of one step of a phase on a rank, in order, and
--- which kernels they follow.
-local function done_before(all, phase, world, number)
-  local step = all:where { phase = phase, world = world,
-    number = number }:sort { { "place" } }
-  return step:values "signature", step:values "follows"
-end
-
-
 -- How the steps of each phase divide into layers (see layers_of), by phase: asked of the middle
 -- step of each rank, what divides best, of the lowest such rank. all: rows of whole ranks.
 function collectives.divisions(all)
   local best = {}
   local placed = all:where { { "place", "==", 0 }, { "phase", "~=", false } }
   for _, group in ipairs(lists.sort(placed:group { by = { "phase", "world" } }, "world")) do
-    local own = placed:where { phase = group.phase, world = group.world }
-    local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
-    local known = best[group.phase]
-    local made = collectives.layers_of(done_before(all, group.phase, group.world, number))
-    if made and (not known or made.count > known.count) then best[group.phase] = made end
+    local phase, world, known = group.phase, group.world, best[group.phase]
+    local own = placed:where({ phase = phase, world = world }):sort { { "start" } }
+    local step = all:where({ phase = phase, world = world, number = own:get(#own // 2 + 1,
+      "number") }):sort { { "place" } }
+    local made = collectives.layers_of(step:values "signature", step:values "follows")
+    if made and (not known or made.count > known.count) then best[phase] = made end
   end
   return best
 end
@@ -331,38 +315,42 @@ function collectives.places(all)
 end
 
 
--- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,
--- hidden_ns, exposed_ns, waiting_ns, transfer_ns (each collective once) }, which add up:
--- without a layer is what lies outside of them, without a phase outside of steps. Empty
--- where no step has layers.
-function collectives.layers(all)
-  local list, known, by = json.list {}, {}, { "phase", "layer" }
-  if #all:where { { "layer", "~=", false } } == 0 then return list end
-  for i, group in ipairs(all:group { by = by, total = { "duration", "hidden", "waiting" } }) do
-    local made = { phase = group.phase, layer = group.layer, collectives = group.count,
-      collective_ns = group.duration.total, hidden_ns = group.hidden.total,
-      exposed_ns = group.duration.total - group.hidden.total,
-      waiting_ns = group.waiting.count > 0 and group.waiting.total or nil }
-    list[i], known[tuple(group.phase, group.layer)] = made, made
-  end
-  for _, group in ipairs(collectives.last(all):group { by = by, total = { "transfer" } }) do
-    local made = known[tuple(group.phase, group.layer)]
-    made.transfer_ns = group.transfer.total
-  end
-  return lists.sort(list, "phase", "layer")
+-- Sums over all ranks by columns, transfer_ns being of each collective once; make(group): the
+-- record that they are laid over.
+local function summed(all, by, make)
+  local view = errors.check(all:select { "phase", "layer", "duration", "hidden", "waiting",
+    "transfer", "late" })
+  view:compute { name = "once", type = "integer", steps = { { "transfer" }, { "late" }, "where" } }
+  return lists.map(view:group { by = by, total = { "duration", "hidden", "waiting", "once" } },
+    function(group)
+      local made = make(group)
+      made.collective_ns, made.hidden_ns = group.duration.total, group.hidden.total
+      made.exposed_ns = made.collective_ns - made.hidden_ns
+      made.waiting_ns, made.transfer_ns = group.waiting.total, group.once.total
+      return made
+    end)
 end
 
 
--- Sums over all ranks: { count, matched, unmatched (rows), collective_ns, waiting_ns,
--- transfer_ns, hidden_ns, exposed_ns }.
+-- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,
+-- hidden_ns, exposed_ns, waiting_ns, transfer_ns }, which add up:
+-- without a layer is what lies outside of them, without a phase outside of steps. Empty
+-- where no step has layers.
+function collectives.layers(all)
+  local list = summed(all, { "phase", "layer" }, function(group)
+    return { phase = group.phase, layer = group.layer, collectives = group.count }
+  end)
+  return json.list(lists.any(list, "layer") and lists.sort(list, "phase", "layer") or {})
+end
+
+
+-- The same of all: { count, matched, unmatched (rows), collective_ns, waiting_ns, transfer_ns,
+-- hidden_ns, exposed_ns }.
 function collectives.totals(all)
-  local everything = all:group { total = { "duration", "hidden", "waiting" } }[1]
-  local last = collectives.last(all):group { total = { "transfer" } }[1]
-  return { count = everything.count, matched = last and last.count or 0,
-    unmatched = everything.count - everything.waiting.count,
-    collective_ns = everything.duration.total, hidden_ns = everything.hidden.total,
-    exposed_ns = everything.duration.total - everything.hidden.total,
-    waiting_ns = everything.waiting.total, transfer_ns = last and last.transfer.total }
+  return summed(all, {}, function(group)
+    return { count = group.count, matched = group.once.count,
+      unmatched = group.count - group.waiting.count }
+  end)[1]
 end
 
 

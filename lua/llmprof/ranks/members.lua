@@ -3,6 +3,7 @@ local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local sorted_keys = require("llmprof.tables.keys").sorted
+local tuple = require("llmprof.tables.keys").tuple
 local rows = require "llmprof.ranks.rows"
 local collectives = require "llmprof.ranks.collectives"
 
@@ -94,16 +95,14 @@ end
 
 -- The GPU on which each thread of a process with several ranks launched most.
 local function main_devices(list, trace)
-  local most, device = {}, {}
-  local is_one_each = #lists.grouped(list, "pid") == #list
-  if is_one_each then return device end
-  for _, group in ipairs(errors.check(trace:frame "kernels")
-    :group { by = { "launch_pid", "launch_tid", "device" } }) do
-    local thread = ("%s/%s"):format(group.launch_pid, group.launch_tid)
-    if group.count > (most[thread] or 0) then
-      most[thread], device[thread] = group.count, group.device
-    end
-  end
+  local device = {}
+  if #lists.grouped(list, "pid") == #list then return device end
+  local groups = errors.check(trace:frame "kernels")
+    :group { by = { "launch_pid", "launch_tid", "device" } }
+  local _, by_thread = lists.grouped(groups, function(group)
+    return tuple(group.launch_pid, group.launch_tid)
+  end)
+  for thread, own in pairs(by_thread) do device[thread] = lists.largest(own, "count").device end
   return device
 end
 
@@ -115,7 +114,7 @@ function members.label_threads(list, frame, trace)
   local find, device = finder(list), main_devices(list, trace)
   return rows.extend(frame, { "pid", "tid" }, { { name = "rank", type = "integer",
     get = function(key)
-      return find(key.pid, device[("%s/%s"):format(key.pid, key.tid)])
+      return find(key.pid, device[tuple(key.pid, key.tid)])
     end } })
 end
 

@@ -43,13 +43,15 @@ end
 local function percent(share) return text.number(share * 100, 0) .. " %" end
 
 
--- "decode, layer 3", "decode, outside of its layers", "decode, all over the step", nil
--- where no step is known.
-local function where_of(place)
-  if not place.phase then return nil end
-  if place.spread then return place.phase .. ", all over the step" end
-  return place.phase .. (place.layer and (", layer %d"):format(place.layer)
-    or ", outside of its layers")
+-- "decode, layer 3, from step 8", "decode, outside of its layers", "decode, all over the step",
+-- nil where no step is known.
+local function where_of(made)
+  if not made.phase then return nil end
+  local where = made.first and "the first collective of a step" or made.spread
+    and "all over the step" or made.layer and ("layer %d"):format(made.layer)
+    or "outside of its layers"
+  return ("%s, %s%s"):format(made.phase, where,
+    made.from_step and (", from step %d"):format(made.from_step) or "")
 end
 
 
@@ -135,13 +137,11 @@ local function words(made, record)
   elseif not made.rank then
     return ("waiting, for no one rank alone: %s"):format(of)
   end
-  local place = made.phase and where_of(made)
-  if made.first then place = made.phase .. ", the first collective of a step" end
+  local place = where_of(made)
   local group = made.group and (", %s of what its group of %d ranks waits"):format(
     percent(made.group_share), made.group) or ""
-  return ("waiting for rank %d%s%s: %s, %s of that for this rank%s"):format(made.rank,
-    place and (" (" .. place) or "", place and ((made.from_step and (", from step %d"):format(
-      made.from_step) or "") .. ")") or "", of, percent(made.share), group)
+  return ("waiting for rank %d%s: %s, %s of that for this rank%s"):format(made.rank,
+    place and (" (%s)"):format(place) or "", of, percent(made.share), group)
 end
 
 
