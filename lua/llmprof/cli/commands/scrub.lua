@@ -35,7 +35,7 @@ there: llmprof clean --cache removes it.]],
 -- What is no export becomes one first.
 local function copy(path, trace, target)
   local folder = argument.folder_of(target)
-  errors.check(fs.access(folder, "w"))
+  errors.check(fs.access(target:match "^(.+)/" or target:match "^/" or ".", "w"))
   local made <close> = private.folder(folder)
   if trace:info().reader ~= "nsys" then
     path = made.path .. "/run.sqlite"
