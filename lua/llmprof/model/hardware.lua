@@ -109,12 +109,12 @@ end
 
 -- ---- what was measured ----
 
--- Median over launches (of llmprof.nvidia.ncu.launches) of a peak that ncu reports; nil
--- when none has it.
+-- Median over launches (of llmprof.nvidia.ncu.launches) of a peak that ncu reports, and where it is
+-- from; no median when none has it.
 local function from_launches(launches, path)
-  return statistics.median(lists.map(launches and launches:values(path) or {}, function(value)
+  return { statistics.median(lists.map(launches and launches:values(path) or {}, function(value)
     return value or nil
-  end))
+  end)) or false, "ncu, at the clocks of its launches" }
 end
 
 
@@ -182,8 +182,7 @@ local function peak_of(known, file, launches, format)
   local tensor = not VECTOR[format]
   local peak = first {
     { file and file.peak_per_s[format], file and file.file },
-    { from_launches(launches, (tensor and "peak.tensor." or "peak.") .. format),
-      "ncu, at the clocks of its launches" },
+    from_launches(launches, (tensor and "peak.tensor." or "peak.") .. format),
   }
   if not peak then return nil end
   if file and peak.source == file.file then
@@ -248,12 +247,10 @@ function hardware.describe(given)
   made.memory = first {
     { cfg.bandwidth_bytes_per_s, SET },
     { file and file.bandwidth_bytes_per_s, file and file.file },
-    { from_launches(given.launches, "peak.dram"),
-      "ncu, at the clocks of its launches" },
+    from_launches(given.launches, "peak.dram"),
     { device.bandwidth_bytes_per_s, "the trace's description of the device" },
   }
-  made.l2 = first { { from_launches(given.launches, "peak.l2"),
-    "ncu, at the clocks of its launches" } }
+  made.l2 = first { from_launches(given.launches, "peak.l2") }
   made.missing = missing_of(made, given.format)
   return made
 end

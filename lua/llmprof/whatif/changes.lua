@@ -16,7 +16,7 @@ local frame = require "llmprof.frame"
 local hardware = require "llmprof.model.hardware"
 local idle_causes = require "llmprof.analysis.stages.idle_causes"
 local layers = require "llmprof.analysis.stages.layers"
-local has = require("llmprof.ranks.rows").has
+local columns = require "llmprof.ranks.rows"
 local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
 local quantisation = require "llmprof.model.quantisation"
@@ -24,6 +24,8 @@ local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
+
+local has = columns.has
 
 local changes = {}
 
@@ -113,17 +115,14 @@ local function by_layer(rows, what)
   if not (has(rows, "layer") and has(rows, "step")) then
     usage(what .. ": steps and layers of these are not known")
   end
+  local number = 0
   local sorted = check(check(rows:select { "op", "step", "layer", "start" }):sort { { "step" },
     { "layer" }, { "start" } })
-  local step, layer, op = sorted:values "step", sorted:values "layer", sorted:values "op"
-  local ops, groups, number = {}, {}, 0
-  for i = 1, #sorted do
-    if step[i] and layer[i] then
-      if step[i] ~= step[i - 1] or layer[i] ~= layer[i - 1] then number = number + 1 end
-      ops[#ops + 1], groups[#groups + 1] = op[i], number
-    end
-  end
-  return grouped_frame(ops, groups)
+  return columns.extend(sorted, { "step", "layer" }, { { name = "group", type = "integer",
+    get = function(key)
+      number = number + 1
+      return key.step and key.layer and number
+    end } })
 end
 
 
