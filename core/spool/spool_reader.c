@@ -73,18 +73,6 @@ static bool bus_text(llmprof_builder *builder, const spool_device *device,
   return llmprof_builder_text(builder, text, (size_t)size, string);
 }
 
-/* Did a process before name the same GPU? */
-static bool is_known(const spool_sections *s, size_t number) {
-  uint32_t id = spool_device_number(s, s->device_section[number],
-                                    s->devices[number].device);
-  for (size_t i = 0; i < number; i++) {
-    if (spool_device_number(s, s->device_section[i], s->devices[i].device) ==
-        id)
-      return true;
-  }
-  return false;
-}
-
 static bool add_device(const spool_trace *t, size_t number) {
   const spool_sections *s = &t->sections;
   const spool_device *from = &s->devices[number];
@@ -102,7 +90,6 @@ static bool add_device(const spool_trace *t, size_t number) {
       .compute_minor =
           from->compute_major ? from->compute_minor : LLMPROF_ABSENT,
   };
-  if (is_known(s, number)) return true;
   return uuid_text(t->builder, from->uuid, &device.uuid) &&
          bus_text(t->builder, from, &device.bus) &&
          llmprof_builder_add_device(t->builder, &device);

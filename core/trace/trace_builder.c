@@ -93,6 +93,8 @@ bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
 bool llmprof_builder_add_device(llmprof_builder *builder,
                                 const llmprof_device *device) {
   llmprof_trace *trace = builder->trace;
+  for (size_t i = 0; i < trace->device_count; i++)
+    if (trace->devices[i].id == device->id) return true;
   if (!llmprof_grow(&trace->devices, &builder->device_cap,
                     trace->device_count + 1, sizeof *trace->devices))
     return false;

@@ -528,14 +528,10 @@ static llmprof_code read_gpu(xplane_trace *t, xplane_plane *plane,
   xplane_stats stats;
   xplane_text number = {plane->name.bytes + prefix, plane->name.size - prefix};
   no_stats(&stats);
-  size_t before = t->devices.count;
-  uint32_t row;
   plane->id = number_at(number);
   llmprof_code code = read_stats(plane, plane->all, 6, &stats);
   if (code != LLMPROF_OK) return code;
-  if (plane->id != LLMPROF_ABSENT &&
-      (!llmprof_intern_add(&t->devices, &plane->id, &row) ||
-       (t->devices.count > before && !add_device(t, plane, &stats))))
+  if (plane->id != LLMPROF_ABSENT && !add_device(t, plane, &stats))
     return LLMPROF_NOMEM;
   return read_lines(t, plane, true);
 }

@@ -97,7 +97,6 @@ typedef struct xplane_trace {
   char other_name[64];
   bool is_cut; /* nothing from byte cut_at on could be read */
   size_t cut_at;
-  llmprof_intern devices; /* their ids */
   llmprof_intern sources; /* of xplane_source, by program and instruction */
 } xplane_trace;
 

@@ -275,7 +275,6 @@ static xplane_trace *trace_new(const char *name, llmprof_builder *builder) {
   t->builder = builder;
   t->started = LLMPROF_ABSENT;
   t->first = INT64_MAX;
-  llmprof_intern_init(&t->devices, sizeof(int64_t));
   llmprof_intern_init_keyed(&t->sources, sizeof(xplane_source),
                             2 * sizeof(int64_t));
   return t;
@@ -284,7 +283,6 @@ static xplane_trace *trace_new(const char *name, llmprof_builder *builder) {
 static void close_trace(void *state) {
   xplane_trace *t = state;
   if (!t) return;
-  llmprof_intern_free(&t->devices);
   llmprof_intern_free(&t->sources);
   llmprof_free(t->ops);
   llmprof_free(t->calls);

@@ -129,7 +129,7 @@ void llmprof_builder_recorded(llmprof_builder *builder,
 
 bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
                                     const llmprof_diagnostic *diagnostic);
-/* A GPU; each id once. */
+/* A GPU; of several with an id the first counts. */
 bool llmprof_builder_add_device(llmprof_builder *builder,
                                 const llmprof_device *device);
 
