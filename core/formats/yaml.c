@@ -1,9 +1,8 @@
-/* libyaml's events become a tree by recursive descent: lists, maps, scalars
- * and what merge keys make of them. libyaml's marks count characters, messages
- * count bytes, so that a place is worked out only when something fails. An
- * alias is copied on the spot, and every node and every byte of text counts
- * against the limits each time: a few lines that would expand to billions of
- * nodes stop early. */
+/* libyaml's events become a tree by recursive descent. libyaml's marks count
+ * characters, messages count bytes, so that a place is worked out only when
+ * something fails. An alias is copied on the spot, and every node and every
+ * byte of text counts against the limits each time: a few lines that would
+ * expand to billions of nodes stop early. */
 #include "formats/yaml.h"
 
 #include <stdarg.h>
@@ -310,13 +309,12 @@ static bool read_items(reader *r, llmprof_value *list, size_t depth) {
   }
 }
 
+/* "<<" as other programs read it: the entries of another map, too. */
 static bool is_merge(const yaml_event_t *event) {
   size_t size;
-  if (event->type != YAML_SCALAR_EVENT ||
-      event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
-    return false;
   const char *text = text_of(event, &size);
-  return size == 2 && memcmp(text, "<<", 2) == 0;
+  return event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && size == 2 &&
+         memcmp(text, "<<", 2) == 0;
 }
 
 /* The bytes live as long as the event, or as what its alias is of. */
@@ -332,6 +330,9 @@ static bool read_key(reader *r, const yaml_event_t *event, const char **key,
   }
   if (event->type != YAML_SCALAR_EVENT)
     return fail_at(r, LLMPROF_UNSUPPORTED, event, "key is a list or a map");
+  if (is_merge(event))
+    return fail_at(r, LLMPROF_UNSUPPORTED, event,
+                   "<< is not known: write the entries, or the key in quotes");
   *key = text_of(event, size);
   const yaml_char_t *anchor = event->data.scalar.anchor;
   return check_untagged(r, event, event->data.scalar.tag) &&
@@ -339,20 +340,16 @@ static bool read_key(reader *r, const yaml_event_t *event, const char **key,
           remember(r, anchor, llmprof_value_new_string(*key, *size)));
 }
 
-static bool fail_duplicate(const reader *r, const yaml_event_t *event,
-                           const char *key, size_t size) {
-  char quoted[LLMPROF_LEX_QUOTED];
-  return fail_at(r, LLMPROF_SYNTAX, event, "duplicate key %s",
-                 llmprof_lex_quote(quoted, key, size));
-}
-
 static bool read_pair(reader *r, const yaml_event_t *event, llmprof_value *map,
                       size_t depth) {
   const char *key = NULL;
   size_t size = 0;
   if (!read_key(r, event, &key, &size)) return false;
-  if (llmprof_value_get(map, key, size))
-    return fail_duplicate(r, event, key, size);
+  if (llmprof_value_get(map, key, size)) {
+    char quoted[LLMPROF_LEX_QUOTED];
+    return fail_at(r, LLMPROF_SYNTAX, event, "duplicate key %s",
+                   llmprof_lex_quote(quoted, key, size));
+  }
   r->text += size; /* the limit is checked with the value */
   size_t index = llmprof_value_count(map);
   if (!llmprof_value_set(map, key, size, llmprof_value_new_null()))
@@ -363,70 +360,15 @@ static bool read_pair(reader *r, const yaml_event_t *event, llmprof_value *map,
   return llmprof_value_set(map, key, size, value) || llmprof_fail_nomem(r->err);
 }
 
-/* Entries of `from` whose keys the map does not have yet. */
-static bool merge_map(reader *r, const yaml_event_t *event, llmprof_value *map,
-                      const llmprof_value *from, size_t depth) {
-  if (llmprof_value_type(from) != LLMPROF_MAP)
-    return fail_at(r, LLMPROF_SYNTAX, event,
-                   "<< takes a map or a list of maps");
-  for (size_t i = 0; i < llmprof_value_count(from); i++) {
-    size_t size;
-    const char *key = llmprof_value_key(from, i, &size);
-    if (llmprof_value_get(map, key, size)) continue;
-    r->text += size;
-    llmprof_value *item = copy_node(r, event, llmprof_value_at(from, i), depth);
-    if (!item) return false;
-    if (!llmprof_value_set(map, key, size, item))
-      return llmprof_fail_nomem(r->err);
-  }
-  return true;
-}
-
-static bool merge(reader *r, const yaml_event_t *event, llmprof_value *map,
-                  const llmprof_value *from, size_t depth) {
-  if (llmprof_value_type(from) != LLMPROF_LIST)
-    return merge_map(r, event, map, from, depth);
-  for (size_t i = 0; i < llmprof_value_count(from); i++) {
-    if (!merge_map(r, event, map, llmprof_value_at(from, i), depth))
-      return false;
-  }
-  return true;
-}
-
-/* What follows a map's `<<`, and where that stands. */
-typedef struct merging {
-  yaml_event_t key;
-  bool seen;
-  llmprof_value *from;
-} merging;
-
-static bool read_merge(reader *r, const yaml_event_t *event, merging *m,
-                       size_t depth) {
-  if (m->seen) return fail_duplicate(r, event, "<<", 2);
-  m->seen = true;
-  m->key.start_mark = event->start_mark;
-  m->from = read_next(r, depth);
-  return m->from;
-}
-
-/* The map's own keys win, so that merging comes last. */
 static bool read_pairs(reader *r, llmprof_value *map, size_t depth) {
-  merging m = {0};
-  bool ok = true, end = false;
-  while (ok && !end) {
+  for (;;) {
     yaml_event_t event;
-    ok = next_event(r, &event);
-    if (!ok) break;
-    end = event.type == YAML_MAPPING_END_EVENT;
-    if (is_merge(&event))
-      ok = read_merge(r, &event, &m, depth);
-    else if (!end)
-      ok = read_pair(r, &event, map, depth);
+    if (!next_event(r, &event)) return false;
+    bool end = event.type == YAML_MAPPING_END_EVENT;
+    bool ok = end || read_pair(r, &event, map, depth);
     yaml_event_delete(&event);
+    if (end || !ok) return ok;
   }
-  ok = ok && (!m.seen || merge(r, &m.key, map, m.from, depth));
-  llmprof_value_free(m.from);
-  return ok;
 }
 
 static llmprof_value *read_holder(reader *r, const yaml_event_t *event,

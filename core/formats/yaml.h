@@ -2,8 +2,8 @@
  *
  * libyaml splits the text. Plain scalars follow the YAML 1.2 core schema: null
  * ~ true false 12 0x1F 0o17 1.5 .inf .nan in their spellings, and yes, no, on
- * and off are strings. Quoted scalars are strings. Anchors, aliases (copied)
- * and merge keys (a plain <<) work, tags do not; keys are strings, namely the
+ * and off are strings. Quoted scalars are strings. Anchors and aliases (copied)
+ * work, tags and merge keys (a plain <<) do not; keys are strings, namely the
  * text as it stands. An empty document is null. */
 #ifndef LLMPROF_YAML_H
 #define LLMPROF_YAML_H
@@ -25,10 +25,10 @@ enum {
 };
 
 /* The value, which the caller frees, or NULL: SYNTAX (a duplicate key
- * included), LIMIT, NOMEM, UNSUPPORTED for tags, keys that are lists or maps
- * and a second document, RANGE for a
- * number that is no integer of 64 bits or too large for a double. Messages
- * begin with "name:line:column: ". The text is UTF-8. */
+ * included), LIMIT, NOMEM, UNSUPPORTED for tags, merge keys, keys that are
+ * lists or maps and a second document, RANGE for a number that is no integer of
+ * 64 bits or too large for a double. Messages begin with "name:line:column: ".
+ * The text is UTF-8. */
 llmprof_value *llmprof_yaml_parse(const char *bytes, size_t size,
                                   const char *name, llmprof_error *err);
 

@@ -9,9 +9,7 @@ name: deepseek_ocr
 infer: &infer
   max_new_tokens: 64
   temperature: 0.0
-deep:
-  <<: *infer
-  temperature: 1.5
+deep: *infer
 trace: [cuda, nvtx]
 empty: []
 none: {}
@@ -24,7 +22,7 @@ text: |
     assert.same({
       name = "deepseek_ocr",
       infer = { max_new_tokens = 64, temperature = 0.0 },
-      deep = { max_new_tokens = 64, temperature = 1.5 },
+      deep = { max_new_tokens = 64, temperature = 0.0 },
       trace = { "cuda", "nvtx" },
       empty = {},
       none = {},
