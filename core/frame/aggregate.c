@@ -50,7 +50,7 @@ static bool allocate(making *m, llmprof_error *err) {
     const llmprof_aggregate *a = &m->aggregates[i];
     m->is_real[i] =
         !is_count(a) && (!keeps_type(a) || type_of(m, a) == LLMPROF_F64);
-    m->data[i] = llmprof_alloc(m->groups.count, sizeof(int64_t));
+    m->data[i] = llmprof_zalloc(m->groups.count, sizeof(int64_t));
     if (!m->data[i]) return llmprof_fail_nomem(err);
   }
   return true;
@@ -58,67 +58,39 @@ static bool allocate(making *m, llmprof_error *err) {
 
 /* ---- counts ---- */
 
-static bool count_distinct(making *m, size_t column, int64_t *data,
-                           llmprof_error *err) {
-  size_t groups = m->groups.count;
-  size_t *distinct = llmprof_alloc(groups, sizeof *distinct);
-  bool ok = distinct
-                ? llmprof_distinct(m->frame, column, &m->groups, distinct, err)
-                : llmprof_fail_nomem(err);
-  for (size_t g = 0; ok && g < groups; g++) data[g] = (int64_t)distinct[g];
-  llmprof_free(distinct);
-  return ok;
-}
-
-static bool count_present(making *m, size_t number, int64_t *data,
-                          llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(m->frame, number, err);
-  llmprof_cell_span bounds;
-  if (!column || !llmprof_frame_bounds(m->frame, number, &bounds, err))
-    return false;
-  for (size_t g = 0; g < m->groups.count; g++)
-    data[g] = bounds.absent ? 0 : m->groups.rows[g];
-  if (!bounds.absent) return true;
+static void count_present(const making *m, size_t number, int64_t *data) {
+  const llmprof_column *column = llmprof_frame_peek(m->frame, number);
   for (size_t row = 0; row < llmprof_frame_rows(m->frame); row++)
     data[m->groups.of_row[row]] += llmprof_cell(column, row) != LLMPROF_ABSENT;
-  return true;
 }
 
-static bool fill_count(making *m, const llmprof_aggregate *a, int64_t *data,
-                       llmprof_error *err) {
+/* Into data that is 0 so far. */
+static bool fill_count(const making *m, const llmprof_aggregate *a,
+                       int64_t *data, llmprof_error *err) {
   if (a->statistic == LLMPROF_DISTINCT)
-    return count_distinct(m, a->column, data, err);
-  if (a->column != SIZE_MAX) return count_present(m, a->column, data, err);
-  for (size_t g = 0; g < m->groups.count; g++) data[g] = m->groups.rows[g];
+    return llmprof_distinct(m->frame, a->column, &m->groups, data, err);
+  if (a->column != SIZE_MAX)
+    count_present(m, a->column, data);
+  else
+    for (size_t g = 0; g < m->groups.count; g++) data[g] = m->groups.rows[g];
   return true;
 }
 
 /* ---- statistics: all of one column at once ---- */
 
 /* Where a summary holds the statistic. */
-static size_t place_of(const llmprof_aggregate *a, bool real,
-                       size_t percentile) {
-  switch (a->statistic) {
-  case LLMPROF_COUNT:
-    return offsetof(llmprof_summary, count);
-  case LLMPROF_SUM:
-    return real ? offsetof(llmprof_summary, real_total)
-                : offsetof(llmprof_summary, total);
-  case LLMPROF_MIN:
-    return real ? offsetof(llmprof_summary, real_min)
-                : offsetof(llmprof_summary, min);
-  case LLMPROF_MAX:
-    return real ? offsetof(llmprof_summary, real_max)
-                : offsetof(llmprof_summary, max);
-  case LLMPROF_MEAN:
-    return offsetof(llmprof_summary, mean);
-  case LLMPROF_MEDIAN:
-    return offsetof(llmprof_summary, median);
-  case LLMPROF_STDDEV:
-    return offsetof(llmprof_summary, stddev);
-  default:
-    return offsetof(llmprof_summary, percentiles) + percentile * sizeof(double);
-  }
+static size_t place_of(const llmprof_aggregate *a, size_t percentile) {
+  static const size_t places[] = {
+      [LLMPROF_COUNT] = offsetof(llmprof_summary, count),
+      [LLMPROF_SUM] = offsetof(llmprof_summary, total),
+      [LLMPROF_MIN] = offsetof(llmprof_summary, min),
+      [LLMPROF_MAX] = offsetof(llmprof_summary, max),
+      [LLMPROF_MEAN] = offsetof(llmprof_summary, mean),
+      [LLMPROF_MEDIAN] = offsetof(llmprof_summary, median),
+      [LLMPROF_STDDEV] = offsetof(llmprof_summary, stddev),
+      [LLMPROF_PERCENTILE] = offsetof(llmprof_summary, percentiles),
+  };
+  return places[a->statistic] + percentile * sizeof(double);
 }
 
 /* Of groups with fewer values there is none. */
@@ -177,11 +149,10 @@ static void spread(void *user, size_t first, const llmprof_summary *summaries,
   for (size_t i = 0; i < s->m->count; i++) {
     const llmprof_aggregate *a = &s->m->aggregates[i];
     if (a->column != s->column || a->statistic == LLMPROF_DISTINCT) continue;
-    bool real = s->m->is_real[i];
+    size_t turn = a->statistic == LLMPROF_PERCENTILE ? percentile++ : 0;
     spread_cells((int64_t *)s->m->data[i] + first, summaries, count,
-                 place_of(a, real, percentile), least_of(a),
-                 real ? (const void *)&not_a_number : &absent);
-    percentile += a->statistic == LLMPROF_PERCENTILE;
+                 place_of(a, turn), least_of(a),
+                 s->m->is_real[i] ? (const void *)&not_a_number : &absent);
   }
 }
 
@@ -221,8 +192,8 @@ static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   size_t count = wanted_of(m, column, wanted);
   if (!llmprof_frame_column(m->frame, column, err)) return false;
   if (are_totals(m, column)) return fill_totals(m, column, err);
-  return llmprof_summarize_each(m->frame, column, &m->groups, wanted, count,
-                                spread, &(spreading){m, column}, err);
+  return llmprof_summarize(m->frame, column, &m->groups, wanted, count, spread,
+                           &(spreading){m, column}, err);
 }
 
 /* Was the column's turn with an earlier aggregate? */

@@ -291,7 +291,6 @@ static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
   double total;
   if (!add_up(v, summary, &total)) return false;
   summary->mean = total / (double)v->count;
-  summary->median = median_of(v);
   summary->stddev = stddev_of(v, summary->mean);
   return true;
 }
@@ -396,38 +395,41 @@ typedef struct task {
   void *user;
 } task;
 
-static void percentiles(const numbers *v, const task *t,
-                        llmprof_summary *summary) {
-  for (size_t i = 0; i < t->wanted_count; i++)
-    summary->percentiles[i] = percentile(v, t->wanted[i]);
+static numbers sort_group(const task *t, size_t first, size_t count,
+                          void *scratch) {
+  const by_group *b = &t->values;
+  numbers v = {
+      .low = b->low, .count = count, .real = b->column->type == LLMPROF_F64};
+  if (b->near) {
+    llmprof_sort_u32(b->near + first, count, scratch);
+    v.near = b->near + first;
+  } else {
+    llmprof_sort_i64(b->cells + first, count, scratch);
+    v.cells = b->cells + first;
+  }
+  return v;
 }
 
-static bool near_group(const task *t, size_t first, size_t count, void *scratch,
+static bool near_group(const task *t, size_t first, size_t count,
                        llmprof_summary *summary) {
   const by_group *b = &t->values;
-  uint32_t *block = b->near + first;
   sums s;
-  if (!summarize_near(b, block, count, &s, summary)) return false;
-  if (!t->wanted_count) {
-    summary->median = select_median(b, block, count, &s);
-    return true;
-  }
-  llmprof_sort_u32(block, count, scratch);
-  numbers v = {.near = block, .low = b->low, .count = count};
-  summary->median = median_of(&v);
-  percentiles(&v, t, summary);
+  if (!summarize_near(b, b->near + first, count, &s, summary)) return false;
+  if (!t->scratch)
+    summary->median = select_median(b, b->near + first, count, &s);
   return true;
 }
 
-static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
-                       llmprof_summary *summary) {
-  const by_group *b = &t->values;
-  numbers v = {.cells = b->cells + first,
-               .count = count,
-               .real = b->column->type == LLMPROF_F64};
-  llmprof_sort_i64(b->cells + first, count, scratch);
-  if (!summarize_sorted(&v, summary)) return false;
-  percentiles(&v, t, summary);
+static bool summarize_any(const task *t, size_t first, size_t count,
+                          void *scratch, llmprof_summary *summary) {
+  bool near = t->values.near;
+  if (near && !near_group(t, first, count, summary)) return false;
+  if (!scratch) return true;
+  numbers v = sort_group(t, first, count, scratch);
+  if (!near && !summarize_sorted(&v, summary)) return false;
+  summary->median = median_of(&v);
+  for (size_t i = 0; i < t->wanted_count; i++)
+    summary->percentiles[i] = percentile(&v, t->wanted[i]);
   return true;
 }
 
@@ -442,9 +444,8 @@ static bool summarize_group(const task *t, size_t group, void *scratch,
   size_t count = size_of(&t->values, group);
   *summary = (llmprof_summary){.count = count};
   if (!count) return true;
-  bool ok = t->values.near ? near_group(t, first, count, scratch, summary)
-                           : wide_group(t, first, count, scratch, summary);
-  return ok || fail_range(t->values.column, err);
+  return summarize_any(t, first, count, scratch, summary) ||
+         fail_range(t->values.column, err);
 }
 
 /* sorts: also values that are near each other. */
@@ -489,10 +490,10 @@ static bool summarize_part(void *user, size_t worker, size_t part,
   return true;
 }
 
-bool llmprof_summarize_each(llmprof_frame *frame, size_t number,
-                            const llmprof_groups *groups, const double *wanted,
-                            size_t wanted_count, llmprof_summaries_taker take,
-                            void *user, llmprof_error *err) {
+bool llmprof_summarize(llmprof_frame *frame, size_t number,
+                       const llmprof_groups *groups, const double *wanted,
+                       size_t wanted_count, llmprof_summaries_taker take,
+                       void *user, llmprof_error *err) {
   size_t parts = llmprof_frame_rows(frame) / EACH + 1;
   task t = {.wanted = wanted,
             .wanted_count = wanted_count,
@@ -508,18 +509,28 @@ bool llmprof_summarize_each(llmprof_frame *frame, size_t number,
   return ok;
 }
 
-static void keep(void *user, size_t first, const llmprof_summary *summaries,
-                 size_t count) {
-  llmprof_summary *all = user;
-  memcpy(all + first, summaries, count * sizeof *all);
+/* ---- distinct values ---- */
+
+static int64_t count_distinct(const numbers *v) {
+  int64_t distinct = v->count > 0;
+  for (size_t i = 1; i < v->count; i++)
+    distinct += cell_at(v, i) != cell_at(v, i - 1);
+  return distinct;
 }
 
-bool llmprof_summarize(llmprof_frame *frame, size_t number,
-                       const llmprof_groups *groups, const double *wanted,
-                       size_t wanted_count, llmprof_summary *summaries,
-                       llmprof_error *err) {
-  return llmprof_summarize_each(frame, number, groups, wanted, wanted_count,
-                                keep, summaries, err);
+bool llmprof_distinct(llmprof_frame *frame, size_t number,
+                      const llmprof_groups *groups, int64_t *distinct,
+                      llmprof_error *err) {
+  task t = {.workers = 1};
+  bool ok = task_init(&t, frame, number, groups, true, err);
+  for (size_t g = 0; ok && g < groups->count; g++) {
+    numbers v =
+        sort_group(&t, t.values.start[g], size_of(&t.values, g), t.scratch);
+    distinct[g] = count_distinct(&v);
+    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
+  }
+  task_free(&t);
+  return ok;
 }
 
 /* ---- totals alone ---- */
@@ -544,8 +555,6 @@ bool llmprof_totals(llmprof_frame *frame, size_t number,
                     llmprof_error *err) {
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   if (!column) return false;
-  if (column->type == LLMPROF_F64)
-    return llmprof_summarize(frame, number, groups, NULL, 0, summaries, err);
   size_t rows = llmprof_frame_rows(frame);
   for (size_t g = 0; g < groups->count; g++)
     summaries[g] = (llmprof_summary){0};
@@ -558,100 +567,4 @@ bool llmprof_totals(llmprof_frame *frame, size_t number,
       return fail_range(column, err);
   }
   return true;
-}
-
-/* ---- distinct values ---- */
-
-static size_t sorted_distinct(const int64_t *cells, size_t count) {
-  size_t distinct = count > 0;
-  for (size_t i = 1; i < count; i++) distinct += cells[i] != cells[i - 1];
-  return distinct;
-}
-
-enum {
-  MARKS = 64 /* in a word */
-};
-
-/* Each is marked when it is met, if a word for each of them has room for the
- * marks from the lowest to the highest; else they are sorted. scratch: such
- * words. */
-static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
-  uint32_t low = UINT32_MAX, high = 0;
-  uint64_t *marks = scratch;
-  size_t distinct = 0;
-  for (size_t i = 0; i < count; i++) {
-    low = near[i] < low ? near[i] : low;
-    high = near[i] > high ? near[i] : high;
-  }
-  size_t words = count ? (high - low) / MARKS + 1 : 0;
-  if (words > count) {
-    llmprof_sort_u32(near, count, scratch);
-    for (size_t i = 0; i < count; i++) distinct += !i || near[i] != near[i - 1];
-    return distinct;
-  }
-  memset(marks, 0, words * sizeof *marks);
-  for (size_t i = 0; i < count; i++) {
-    uint64_t *word = &marks[(near[i] - low) / MARKS];
-    uint64_t mark = (uint64_t)1 << (near[i] - low) % MARKS;
-    distinct += !(*word & mark);
-    *word |= mark;
-  }
-  return distinct;
-}
-
-static size_t distinct_of(const task *t, size_t group) {
-  const by_group *b = &t->values;
-  size_t first = b->start[group], count = size_of(b, group);
-  if (b->near) return near_distinct(b->near + first, count, t->scratch);
-  llmprof_sort_i64(b->cells + first, count, t->scratch);
-  return sorted_distinct(b->cells + first, count);
-}
-
-static bool distinct_any(llmprof_frame *frame, size_t number,
-                         const llmprof_groups *groups, size_t *distinct,
-                         llmprof_error *err) {
-  task t = {.workers = 1};
-  bool ok = task_init(&t, frame, number, groups, true, err);
-  for (size_t g = 0; ok && g < groups->count; g++) {
-    distinct[g] = distinct_of(&t, g);
-    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
-  }
-  task_free(&t);
-  return ok;
-}
-
-/* Of an ascending column, by group the value that was last. */
-static bool distinct_ascending(const llmprof_column *column, size_t rows,
-                               const llmprof_groups *groups, size_t *distinct,
-                               llmprof_error *err) {
-  int64_t *last = llmprof_alloc(groups->count, sizeof *last);
-  if (!last) return llmprof_fail_nomem(err);
-  for (size_t g = 0; g < groups->count; g++) {
-    last[g] = LLMPROF_ABSENT;
-    distinct[g] = 0;
-  }
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    for (size_t i = 0; i < count; i++) {
-      uint32_t group = groups->of_row[row + i];
-      distinct[group] += cells[i] != last[group];
-      last[group] = cells[i];
-    }
-    if (llmprof_interrupted()) break;
-  }
-  llmprof_free(last);
-  return !llmprof_interrupted() || llmprof_fail_interrupted(err);
-}
-
-bool llmprof_distinct(llmprof_frame *frame, size_t number,
-                      const llmprof_groups *groups, size_t *distinct,
-                      llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  if (!column) return false;
-  return llmprof_frame_ascends(frame, number)
-             ? distinct_ascending(column, llmprof_frame_rows(frame), groups,
-                                  distinct, err)
-             : distinct_any(frame, number, groups, distinct, err);
 }

@@ -9,32 +9,17 @@
  * are those of llmprof_statistic. */
 typedef struct llmprof_summary {
   size_t count;
-  int64_t total, min, max;
-  double real_total, real_min, real_max;
+  union {
+    struct {
+      int64_t total, min, max;
+    };
+    struct {
+      double real_total, real_min, real_max;
+    };
+  };
   double mean, median, stddev;
   double percentiles[LLMPROF_PERCENTILES]; /* as asked for */
 } llmprof_summary;
-
-/* Sum up column `column` by group into summaries[groups->count], with
- * `wanted_count` percentiles in 0..100. Fails with RANGE when a total does
- * not fit in an int64_t. */
-bool llmprof_summarize(llmprof_frame *frame, size_t column,
-                       const llmprof_groups *groups, const double *wanted,
-                       size_t wanted_count, llmprof_summary *summaries,
-                       llmprof_error *err);
-
-/* The same without mean, median, stddev and percentiles, at the cost of one
- * look at each cell. */
-bool llmprof_totals(llmprof_frame *frame, size_t column,
-                    const llmprof_groups *groups, llmprof_summary *summaries,
-                    llmprof_error *err);
-
-/* By group, the number of distinct present values of a column. */
-bool llmprof_distinct(llmprof_frame *frame, size_t column,
-                      const llmprof_groups *groups, size_t *distinct,
-                      llmprof_error *err);
-
-/* ---- for those that keep only some of them ---- */
 
 /* Summaries of groups from `first` on, in any order, on several threads at
  * once; each group once. */
@@ -42,10 +27,22 @@ typedef void (*llmprof_summaries_taker)(void *user, size_t first,
                                         const llmprof_summary *summaries,
                                         size_t count);
 
-/* As llmprof_summarize(). */
-bool llmprof_summarize_each(llmprof_frame *frame, size_t column,
-                            const llmprof_groups *groups, const double *wanted,
-                            size_t wanted_count, llmprof_summaries_taker take,
-                            void *user, llmprof_error *err);
+/* Sum up a column by group, with `wanted_count` percentiles in 0..100. Fails
+ * with RANGE when a total does not fit in an int64_t. */
+bool llmprof_summarize(llmprof_frame *frame, size_t column,
+                       const llmprof_groups *groups, const double *wanted,
+                       size_t wanted_count, llmprof_summaries_taker take,
+                       void *user, llmprof_error *err);
+
+/* The same of integers into summaries[groups->count], without mean, median,
+ * stddev and percentiles, at the cost of one look at each cell. */
+bool llmprof_totals(llmprof_frame *frame, size_t column,
+                    const llmprof_groups *groups, llmprof_summary *summaries,
+                    llmprof_error *err);
+
+/* By group, the number of distinct present values of a column. */
+bool llmprof_distinct(llmprof_frame *frame, size_t column,
+                      const llmprof_groups *groups, int64_t *distinct,
+                      llmprof_error *err);
 
 #endif

@@ -3,32 +3,22 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "frame/group_by.h"
 #include "frame/interval.h"
-#include "frame/statistics.h"
-#include "llmprof/alloc.h"
+#include "llmprof/frame.h"
 #include "llmprof/readers.h"
 
 /* A total that does not fit is no failure of the export. */
-static bool sum_up(llmprof_frame *frame, size_t column,
-                   const llmprof_groups *groups, llmprof_error *err) {
-  if (llmprof_frame_peek(frame, column)->type == LLMPROF_STRING_ID) return true;
-  llmprof_error problem = {0};
-  llmprof_summary *summaries = llmprof_alloc(groups->count, sizeof *summaries);
-  bool ok = summaries ? llmprof_summarize(frame, column, groups, NULL, 0,
-                                          summaries, &problem)
-                      : llmprof_fail_nomem(&problem);
-  llmprof_free(summaries);
-  if (ok || problem.code == LLMPROF_RANGE) return true;
-  *err = problem;
-  return false;
-}
-
 static bool group_by(llmprof_frame *frame, size_t column, llmprof_error *err) {
-  llmprof_groups groups;
-  if (!llmprof_groups_make(&groups, frame, &column, 1, err)) return false;
-  bool ok = sum_up(frame, column, &groups, err);
-  llmprof_groups_free(&groups);
+  const llmprof_aggregate wanted[] = {{"distinct", LLMPROF_DISTINCT, column, 0},
+                                      {"total", LLMPROF_SUM, column, 0},
+                                      {"median", LLMPROF_MEDIAN, column, 0}};
+  bool text = llmprof_frame_peek(frame, column)->type == LLMPROF_STRING_ID;
+  llmprof_error problem = {0};
+  llmprof_frame *made = llmprof_frame_aggregate(frame, &column, 1, wanted,
+                                                text ? 1 : 3, &problem);
+  bool ok = made || problem.code == LLMPROF_RANGE;
+  llmprof_frame_free(made);
+  if (!ok) *err = problem;
   return ok;
 }
 

@@ -118,6 +118,20 @@ static const llmprof_column *column_of(llmprof_frame *frame, const char *name) {
   return column;
 }
 
+static void keep(void *user, size_t first, const llmprof_summary *summaries,
+                 size_t count) {
+  llmprof_summary *all = user;
+  memcpy(all + first, summaries, count * sizeof *all);
+}
+
+bool test_summarize(llmprof_frame *frame, size_t column,
+                    const llmprof_groups *groups, const double *wanted,
+                    size_t wanted_count, llmprof_summary *summaries,
+                    llmprof_error *err) {
+  return llmprof_summarize(frame, column, groups, wanted, wanted_count, keep,
+                           summaries, err);
+}
+
 int64_t test_cell(llmprof_frame *frame, const char *name, size_t row) {
   return llmprof_cell(column_of(frame, name), row);
 }

@@ -15,6 +15,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #include "base/buffer.h"
+#include "frame/statistics.h"
 #include "llmprof/alloc.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
@@ -73,6 +74,12 @@ bool test_add(llmprof_frame *frame, const test_column *column);
 /* A frame of columns; NULL when out of memory. */
 llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
                           const test_column *columns, size_t count);
+
+/* What llmprof_summarize() says of each group. */
+bool test_summarize(llmprof_frame *frame, size_t column,
+                    const llmprof_groups *groups, const double *wanted,
+                    size_t wanted_count, llmprof_summary *summaries,
+                    llmprof_error *err);
 
 /* The cell of a row in the column of that name, which has to be there. */
 int64_t test_cell(llmprof_frame *frame, const char *name, size_t row);

@@ -165,8 +165,8 @@ static llmprof_summary summary_of(const int64_t *values, size_t count,
   llmprof_error err = {0};
   llmprof_summary summary;
   grouped made = group_by(&(given){count, values, shorts, NULL}, NULL, 0);
-  if (!llmprof_summarize(made.frame, LONG, &made.groups, wanted, wanted_count,
-                         &summary, &err))
+  if (!test_summarize(made.frame, LONG, &made.groups, wanted, wanted_count,
+                      &summary, &err))
     fail_msg("%s", err.message);
   ungroup(&made);
   return summary;
@@ -213,13 +213,12 @@ TEST(summary_by_group) {
   llmprof_error err = {0};
   llmprof_summary s[3];
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
-  assert_true(
-      llmprof_summarize(made.frame, LONG, &made.groups, NULL, 0, s, &err));
+  assert_true(test_summarize(made.frame, LONG, &made.groups, NULL, 0, s, &err));
   assert_true(s[0].count == 2 && s[0].total == 10);
   assert_true(s[1].count == 1 && s[1].total == 5);
   assert_true(s[2].count == 1 && s[2].total == -7);
   assert_true(
-      llmprof_summarize(made.frame, PICKED, &made.groups, NULL, 0, s, &err));
+      test_summarize(made.frame, PICKED, &made.groups, NULL, 0, s, &err));
   assert_true(s[0].count == 2 && s[0].total == -2);
   assert_true(s[1].count == 1 && s[1].total == -7);
   assert_int_equal(s[2].count, 0);
@@ -231,8 +230,8 @@ TEST(total_too_large) {
   llmprof_error err = {0};
   llmprof_summary summary;
   grouped made = group_by(&(given){2, huge, shorts, NULL}, NULL, 0);
-  assert_false(llmprof_summarize(made.frame, LONG, &made.groups, NULL, 0,
-                                 &summary, &err));
+  assert_false(
+      test_summarize(made.frame, LONG, &made.groups, NULL, 0, &summary, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message, "total of column 'long' is too large");
   err = (llmprof_error){0};
@@ -241,15 +240,21 @@ TEST(total_too_large) {
   ungroup(&made);
 }
 
-TEST(distinct) {
+static void expect_distinct(const given *g, size_t column,
+                            const int64_t *expected, size_t count) {
+  const llmprof_aggregate wanted = {"distinct", LLMPROF_DISTINCT, column, 0};
   llmprof_error err = {0};
-  size_t distinct[3];
-  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
-  assert_true(
-      llmprof_distinct(made.frame, PICKED, &made.groups, distinct, &err));
-  static const size_t expected[] = {2, 1, 0};
-  assert_memory_equal(distinct, expected, sizeof expected);
-  ungroup(&made);
+  llmprof_frame *frame = frame_of(g);
+  llmprof_frame *made =
+      llmprof_frame_aggregate(frame, (size_t[]){SHORT}, 1, &wanted, 1, &err);
+  assert_non_null(made);
+  test_expect_cells(made, "distinct", expected, count);
+  llmprof_frame_free(made);
+  llmprof_frame_free(frame);
+}
+
+TEST(distinct) {
+  expect_distinct(&six, PICKED, (int64_t[]){2, 1, 0}, 3);
 }
 
 /* Groups that share values, of which each counts its own. */
@@ -258,13 +263,7 @@ TEST(distinct_by_group) {
                                    227, 164, 9,   1000, 9}; /* far apart */
   static const uint32_t groups[] = {0, 0, 1, 1, 0, 2, 1, 2, 3, 3, 3};
   const given g = {11, values, groups, groups};
-  llmprof_error err = {0};
-  size_t distinct[4];
-  grouped made = group_by(&g, (size_t[]){SHORT}, 1);
-  assert_true(llmprof_distinct(made.frame, LONG, &made.groups, distinct, &err));
-  static const size_t expected[] = {2, 3, 2, 2};
-  assert_memory_equal(distinct, expected, sizeof expected);
-  ungroup(&made);
+  expect_distinct(&g, LONG, (int64_t[]){2, 3, 2, 2}, 4);
 }
 
 /* ---- several threads ---- */
@@ -309,11 +308,11 @@ static void expect_same_summaries(grouped *got, grouped *expected,
   llmprof_summary *a = calloc(1, bytes), *b = calloc(1, bytes);
   for (size_t percentiles = 0; percentiles < 2; percentiles++) {
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    assert_true(llmprof_summarize(got->frame, PICKED, &got->groups, wanted,
-                                  percentiles, a, &err));
+    assert_true(test_summarize(got->frame, PICKED, &got->groups, wanted,
+                               percentiles, a, &err));
     llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
-    assert_true(llmprof_summarize(expected->frame, PICKED, &expected->groups,
-                                  wanted, percentiles, b, &err));
+    assert_true(test_summarize(expected->frame, PICKED, &expected->groups,
+                               wanted, percentiles, b, &err));
     assert_memory_equal(a, b, bytes);
   }
   free(a);
@@ -421,7 +420,7 @@ TEST(small_groups) {
     grouped made =
         group_by(&(given){rows, keys, some, some}, (size_t[]){LONG}, 1);
     assert_true(
-        llmprof_summarize(made.frame, SHORT, &made.groups, NULL, 0, got, &err));
+        test_summarize(made.frame, SHORT, &made.groups, NULL, 0, got, &err));
     for (size_t g = 0; g < made.groups.count; g++) {
       llmprof_summary wanted = define(own[g], counts[g]);
       assert_int_equal(got[g].count, wanted.count);
@@ -448,7 +447,6 @@ TEST(column_that_fails) {
   llmprof_error err = {0};
   llmprof_groups groups;
   llmprof_summary summary;
-  size_t distinct;
   const llmprof_column lazy = {.name = "lazy", .type = LLMPROF_I64};
   llmprof_frame *frame = frame_of(&six);
   assert_true(llmprof_frame_add(frame, &lazy, fail_to_load, NULL));
@@ -456,8 +454,7 @@ TEST(column_that_fails) {
   assert_string_equal(err.message, "no data");
   assert_null(groups.of_row);
   assert_true(llmprof_groups_make(&groups, frame, NULL, 0, &err));
-  assert_false(llmprof_summarize(frame, 3, &groups, NULL, 0, &summary, &err));
-  assert_false(llmprof_distinct(frame, 3, &groups, &distinct, &err));
+  assert_false(test_summarize(frame, 3, &groups, NULL, 0, &summary, &err));
   llmprof_groups_free(&groups);
   llmprof_frame_free(frame);
   /* keys are there afterwards, also where a row is a group of its own */
@@ -473,14 +470,12 @@ TEST(column_that_fails) {
 static bool group_and_sum(void *arg, llmprof_error *err) {
   llmprof_groups groups = {0};
   llmprof_summary summaries[4];
-  size_t distinct[4];
   llmprof_frame *frame = frame_of(&six);
-  bool ok = frame ? llmprof_groups_make(&groups, frame, (size_t[]){LONG, SHORT},
-                                        2, err) &&
-                        llmprof_summarize(frame, SHORT, &groups, NULL, 0,
-                                          summaries, err) &&
-                        llmprof_distinct(frame, PICKED, &groups, distinct, err)
-                  : llmprof_fail_nomem(err);
+  bool ok =
+      frame ? llmprof_groups_make(&groups, frame, (size_t[]){LONG, SHORT}, 2,
+                                  err) &&
+                  test_summarize(frame, SHORT, &groups, NULL, 0, summaries, err)
+            : llmprof_fail_nomem(err);
   llmprof_groups_free(&groups);
   llmprof_frame_free(frame);
   return ok;
