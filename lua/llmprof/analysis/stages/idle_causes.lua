@@ -93,10 +93,6 @@ end
 local made = setmetatable({}, { __mode = "k" })
 
 
--- Are all of these rows of the process?
-local function is_only(frame, pid) return #check(frame:where { pid = pid }) == #frame end
-
-
 -- A function from a process (nil: all of them) to what CUDA calls the threads of it that
 -- launch work were in, by class. ops: the trace's frame of all GPU operations.
 function waiting.calls(trace, ops)
@@ -105,10 +101,6 @@ function waiting.calls(trace, ops)
   local known = made[trace]
   return function(pid)
     local key = pid or 0
-    if not known[key] and pid and is_only(ops, pid) and is_only(api, pid) then
-      known[0] = known[0] or classes_of(trace, api, ops)
-      known[key] = known[0]
-    end
     known[key] = known[key] or classes_of(trace, api, ops, pid)
     return known[key]
   end

@@ -183,27 +183,19 @@ function steps.runs(instances, by_engine)
 end
 
 
--- What lies between the range of one step and that of the next, where the CPU does
--- something else: list of { start, stop } in ns.
-local function gaps_of(list)
-  local gaps = {}
-  for i = 2, #list do
-    local from, to = list[i - 1].host_stop or list[i - 1].stop, list[i].host_start or list[i].start
-    gaps[i - 1] = { start = from, stop = math.max(to, from) }
-  end
-  return gaps
-end
-
-
--- Means per instance: { count, between_ns, idle_ns (of the GPU, between steps),
+-- Means per instance of what lies between the range of one step and that of the next, where the
+-- CPU does something else: { count, between_ns, idle_ns (of the GPU, between steps),
 -- and that idle time by what the CPU did: launch_ns, ... }. instances: of steps.of;
 -- split: a classifier of llmprof.analysis.stages.idle_causes. nil without steps.
 function steps.between(instances, split)
   if #instances == 0 then return nil end
   local sums = { count = 0, between_ns = 0, idle_ns = 0 }
   for _, instance in ipairs(instances) do
-    sums.count = sums.count + #instance.steps
-    for _, gap in ipairs(gaps_of(instance.steps)) do
+    local list = instance.steps
+    sums.count = sums.count + #list
+    for i = 2, #list do
+      local from = list[i - 1].host_stop or list[i - 1].stop
+      local gap = { start = from, stop = math.max(list[i].host_start or list[i].start, from) }
       sums.between_ns = sums.between_ns + gap.stop - gap.start
       for class, ns in pairs(split(gap, instance.pid)) do
         sums[class .. "_ns"] = (sums[class .. "_ns"] or 0) + ns

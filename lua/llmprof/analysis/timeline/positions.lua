@@ -220,8 +220,7 @@ function places.add_layer(made, frame)
   end
   local marks = places.layers(made)
   if not marks then
-    return rows.extend(frame, {}, { { name = "layer", type = "integer",
-      get = function() return nil end } })
+    return rows.extend(frame, {}, { { name = "layer", type = "integer" } })
   end
   places.add_steps(made, frame)
   spans.assign(frame, { time = "start", key = "step_row" }, marks,

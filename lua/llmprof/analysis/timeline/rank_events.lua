@@ -52,26 +52,25 @@ end
 
 -- ---- collectives ----
 
--- A column of integers, from a function of a row.
+-- Columns of the page's GPU lanes that collectives of ranks have not.
+local ABSENT = { "kernel", "queue_time", "api_start", "operator_label", "module_label",
+  "line_label" }
+
+-- A column of integers, from a function of a row; absent without.
 local function column(name, get) return { name = name, type = "integer", get = get } end
 
 
 local function gpu_of(timeline, view)
-  local function nothing() return nil end
   local read = labels.unique(lists.map(view:group { by = { "name" } }, "name"))
   local phase = rows.has(view, "phase") and "phase" or nil
   view = check(view:select { "start", "duration", "lane", "name", "waiting", "key", "ordinal",
     phase })
-  rows.extend(view, { "name" }, {
-    column("label", function(row)
-      local label = timeline.label(read[row.name] or "(unnamed)")
-      timeline:categorise(label, "communication")
-      return label
-    end),
-    column("kernel", nothing), column("queue_time", nothing), column("api_start", nothing),
-    column("operator_label", nothing), column("module_label", nothing),
-    column("line_label", nothing),
-  })
+  rows.extend(view, { "name" }, { column("label", function(row)
+    local label = timeline.label(read[row.name] or "(unnamed)")
+    timeline:categorise(label, "communication")
+    return label
+  end) })
+  rows.extend(view, {}, lists.map(ABSENT, column))
   rows.extend(view, { "key", "ordinal" }, { column("match", function(row)
     return row.ordinal and timeline:match(row.key, row.ordinal)
   end) })
