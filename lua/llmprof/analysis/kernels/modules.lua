@@ -74,17 +74,18 @@ local function add_host(made, trace, ranges, kind, tags)
 end
 
 
--- With what is inside: of a module what modules below it ran, by their paths. sums: field of a
--- row that is summed up as which.
-local function add_inner(made, sums)
+-- The path of the module around one; nil of the outermost.
+local function around(path) return path:match "^(.*)%.[^.]*$" end
+
+
+-- Of a module gpu_ns, with what modules below it ran, by their paths.
+local function add_inner(made)
   for _, row in ipairs(made.list) do
-    local path = row.name
+    local path = row.gpu_self_ns and row.name
     while path do
       local above = made.by_key[tuple(row.stage, path)]
-      for from, to in pairs(above and sums or {}) do
-        if row[from] then above[to] = (above[to] or 0) + row[from] end
-      end
-      path = path:match "^(.*)%.[^.]*$"
+      if above then above.gpu_ns = (above.gpu_ns or 0) + row.gpu_self_ns end
+      path = around(path)
     end
   end
 end
@@ -96,7 +97,6 @@ local function finish(made, totals, key)
     local total = totals[row.stage]
     if row[key] and total and total > 0 then row.share = row[key] / total end
   end
-  for _, row in ipairs(made.list) do row.own_kernels, row.own_idle_ns = nil, nil end
   lists.sort(made.list, function(row) return -(row[key] or 0) end,
     function(row) return -(row.host_ns or 0) end, "stage", "name")
   return json.list(lists.first(made.list, modules.MOST))
@@ -137,7 +137,7 @@ function modules.times(trace, found)
     local one = new_table()
     add_gpu(one, ops, kind)
     if ranges then add_host(one, trace, ranges, kind, tags[kind]) end
-    if kind == "module" then add_inner(one, { gpu_self_ns = "gpu_ns" }) end
+    if kind == "module" then add_inner(one) end
     made[kind .. "s"] = finish(one, totals, kind == "module" and "gpu_ns" or "gpu_self_ns")
   end
   return made
@@ -146,27 +146,24 @@ end
 
 -- ---- by stacks ----
 
-local OWN = { gpu_ns = "gpu_self_ns", kernels = "own_kernels", idle_ns = "own_idle_ns",
-  host_ns = "host_self_ns" }
-local WITH_INNER = { gpu_self_ns = "gpu_ns", own_kernels = "kernels", own_idle_ns = "idle_ns",
-  host_self_ns = "host_ns" }
-
-local function add_sums(row, group)
-  for from, to in pairs(OWN) do
-    if group[from] then row[to] = (row[to] or 0) + group[from] end
-  end
+local function add(row, sums)
+  for field, value in pairs(sums) do row[field] = (row[field] or 0) + value end
 end
 
 
--- Modules around those that launched something; a list of layers is none.
-local function add_outer(made)
-  for i = 1, #made.list do
-    local row = made.list[i]
-    local path = row.name:match "^(.*)%.[^.]*$"
-    while path do
-      if row.name:sub(#path + 1, #path + 2) ~= ".*" then made:row(row.stage, path) end
-      path = path:match "^(.*)%.[^.]*$"
+-- Add a group of operations to the module that they are for, and to those around it; a list of
+-- layers, which launched nothing itself, is none.
+local function add_stack(made, group)
+  local name = range_name.all_layers(group.torch_module)
+  local path = name
+  while path do
+    local is_list = name:sub(#path + 1, #path + 2) == ".*"
+    local row = made.by_key[tuple(group.stage, path)] or not is_list and made:row(group.stage, path)
+    if row then
+      add(row, { gpu_ns = group.gpu_ns, kernels = group.kernels, idle_ns = group.idle_ns,
+        host_ns = group.host_ns })
     end
+    path = around(path)
   end
 end
 
@@ -175,19 +172,19 @@ end
 -- idle_ns; nil where these name no module.
 local function of_stacks(ops)
   local own, layers = new_table(), new_table()
-  for _, group in ipairs(lines.sums(ops, { "stage", "torch_module" })) do
-    local read = group.torch_module and range_name.read_text(group.torch_module)
-    if group.torch_module then
-      add_sums(own:row(group.stage, range_name.all_layers(group.torch_module)), group)
+  local groups = lists.filtered(lines.sums(ops, { "stage", "torch_module" }), "torch_module")
+  if #groups == 0 then return nil end
+  for _, group in ipairs(groups) do
+    local read = range_name.read_text(group.torch_module)
+    local self = { gpu_self_ns = group.gpu_ns, host_self_ns = group.host_ns }
+    add(own:row(group.stage, range_name.all_layers(group.torch_module)), self)
+    if read and read.layer then
+      local row = layers:row(group.stage, read.layer)
+      add(row, self)
+      add(row, { kernels = group.kernels, idle_ns = group.idle_ns, host_ns = group.host_ns })
     end
-    if read and read.layer then add_sums(layers:row(group.stage, read.layer), group) end
   end
-  if #own.list == 0 then return nil end
-  add_outer(own)
-  add_inner(own, WITH_INNER)
-  for _, row in ipairs(layers.list) do
-    row.host_ns, row.kernels, row.idle_ns = row.host_self_ns, row.own_kernels, row.own_idle_ns
-  end
+  for _, group in ipairs(groups) do add_stack(own, group) end
   local totals = totals_of(ops)
   return { modules = finish(own, totals, "gpu_ns"),
     layers = finish(layers, totals, "gpu_self_ns"), operators = json.list {} }
