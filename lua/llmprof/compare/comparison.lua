@@ -118,14 +118,10 @@ end
 
 -- ---- what the stages do ----
 
-local function in_runs(side, name)
-  return lists.map(side.runs, function(run) return metrics.stage(run, name) end)
-end
-
-
 local function work_of(side, name, field)
-  local values = lists.map(in_runs(side, name), function(stage)
-    return metrics.is_known(stage, field) and stage[field] or nil
+  local values = lists.map(side.runs, function(run)
+    local stage = metrics.stage(run, name)
+    return stage and metrics.is_known(stage, field) and stage[field] or nil
   end)
   return #values > 0 and statistics.sum(values) / #values or nil
 end

@@ -217,19 +217,16 @@ local function complaints(list, outcome)
 end
 
 
--- An error of the limits that are not kept: its message is the first line.
-local function raise(kind, lines)
-  local message = table.remove(lines, 1)
-  errors.raise(kind, message, { detail = #lines > 0 and table.concat(lines, "\n") or nil })
-end
-
-
--- Raise where limits of comparisons are broken, or, unless that is allowed, may be. Returns
--- what is to be said of the latter, a list of lines.
+-- Raise where limits of comparisons are broken, or, unless that is allowed, may be: the message is
+-- the first of the lines that say it. Returns what is to be said of the latter, a list of lines.
 function limits.enforce(list, allow_undecided)
   local broken, unknown = complaints(list, "broken"), complaints(list, verdict.UNKNOWN)
-  if #broken > 0 then raise("gate", lists.joined(broken, unknown)) end
-  if #unknown > 0 and not allow_undecided then raise("undecided", unknown) end
+  if #broken > 0 or #unknown > 0 and not allow_undecided then
+    local lines = lists.joined(broken, unknown)
+    local message = table.remove(lines, 1)
+    errors.raise(#broken > 0 and "gate" or "undecided", message,
+      { detail = #lines > 0 and table.concat(lines, "\n") or nil })
+  end
   return unknown
 end
 

@@ -77,33 +77,25 @@ end
 local function rate(value) return text.number(value, 2) .. "/s" end
 
 
-local function knee_of(rows)
-  local knee, beyond = lists.find(rows, "mark", "knee"), lists.find(rows, "mark", "beyond")
-  if knee then
-    return ("Knee: %s are answered as they come; of %s they are not, or wait three times as "
-      .. "long."):format(rate(knee.offered_per_s), rate(beyond.offered_per_s))
-  elseif beyond then
-    return ("No knee: even %s are more than is answered."):format(rate(rows[1].offered_per_s))
-  end
-  return ("No knee up to %s: sweep higher rates."):format(rate(rows[#rows].offered_per_s))
-end
-
-
 -- Where the knee is, in a sentence, and whether to believe it.
 function sweep.sentence(rows)
+  local knee, beyond = lists.find(rows, "mark", "knee"), lists.find(rows, "mark", "beyond")
+  local said = ("No knee up to %s: sweep higher rates."):format(rate(rows[#rows].offered_per_s))
+  if knee then
+    said = ("Knee: %s are answered as they come; of %s they are not, or wait three times as "
+      .. "long."):format(rate(knee.offered_per_s), rate(beyond.offered_per_s))
+  elseif beyond then
+    said = ("No knee: even %s are more than is answered."):format(rate(rows[1].offered_per_s))
+  end
   local slow = #lists.filtered(rows, function(row) return row.mark == "slow" end)
-  return knee_of(rows) .. (slow > 0 and (" %d lower rate%s slower than that: something else "
+  return said .. (slow > 0 and (" %d lower rate%s slower than that: something else "
     .. "went on, so measure again."):format(slow, slow == 1 and " was" or "s were") or "")
 end
 
 
 -- ---- rows ----
 
-local function mfu_of(record)
-  local mfu = record.efficiency and record.efficiency.mfu
-  return mfu and mfu.value
-end
-
+local MFU = "efficiency.mfu.value"
 
 local function run_row(entry, opened)
   local row = { label = entry.label, short = entry.short, status = entry.status, run = entry.id,
@@ -114,7 +106,7 @@ local function run_row(entry, opened)
     row[key], row.basis = value, row.basis or basis
   end
   row.currency = row.cost and keys.at(opened.results, "running_cost.price.currency")
-  row.mfu = mfu_of(opened.results)
+  row.mfu = keys.at(opened.results, MFU)
   row.load = sweep.point(opened.results)
   return row
 end
@@ -127,7 +119,7 @@ local function stage_rows(entry, opened)
     return { label = entry.label, short = entry.short, stage = stage.name,
       parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
       idle_share = idle, kernels = stage.kernels, launches = stage.launches,
-      mfu = mfu_of(stage) }
+      mfu = keys.at(stage, MFU) }
   end)
 end
 

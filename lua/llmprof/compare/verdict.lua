@@ -74,14 +74,13 @@ end
 function verdict.t_both_tails(t, df) return verdict.beta(df / (df + t * t), df / 2, 0.5) end
 
 
-local found = {} -- by probability: by whole degrees of freedom
+local found = {} -- by probability and degrees of freedom
 
 -- The t that |t| passes with a probability of `both_tails` (0.05 for intervals of
 -- 95 %): by false position (Illinois) between what brackets it.
 function verdict.t_quantile(both_tails, df)
-  local known = found[both_tails] or {}
-  found[both_tails] = known
-  if known[df] then return known[df] end
+  local key = ("%a/%a"):format(both_tails, df)
+  if found[key] then return found[key] end
   local function over(t) return math.log(verdict.t_both_tails(t, df) / both_tails) end
   local old, over_old, t, over_t = 0, over(0), 1, over(1)
   while over_t > 0 do old, over_old, t, over_t = t, over_t, 2 * t, over(2 * t) end
@@ -92,7 +91,7 @@ function verdict.t_quantile(both_tails, df)
     if over_new * over_t < 0 then old, over_old = t, over_t else over_old = over_old / 2 end
     t, over_t = new, over_new
   end
-  if df % 1 == 0 then known[df] = t end
+  found[key] = t
   return t
 end
 

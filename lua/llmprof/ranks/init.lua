@@ -29,6 +29,9 @@ local function note(left_out, form, ...) left_out[#left_out + 1] = form:format(.
 -- Kernels listed; the rest is in their sum. Tests change it.
 ranks.KERNELS = 200
 
+-- Transfers that are too long to be any are said from this share of the time in collectives on.
+local BEYOND = 0.03
+
 
 -- ---- files ----
 
@@ -77,13 +80,6 @@ local function source_of(parts)
 end
 
 
--- Inferred steps of start-up that are left out, of all parts; nil without.
-local function startup_of(parts)
-  local sum = lists.sum(parts, function(part) return part.about.startup_steps end)
-  return sum > 0 and sum or nil
-end
-
-
 -- Files that lack what the others have.
 local function note_lacking(made, left_out)
   local first = {} -- by the number that a file says of itself
@@ -129,8 +125,8 @@ end
 -- absent.
 local function note_beyond(record, absent, link)
   local totals = record.totals
-  if totals.matched == 0
-    or not members.is_worth_saying(totals.beyond_ns, totals, #record.ranks) then
+  if totals.matched == 0 or totals.beyond_ns == 0
+    or totals.beyond_ns * #record.ranks < BEYOND * totals.collective_ns then
     return
   end
   record.doubt = ("%s of %s of transfer are beyond what such transfers take%s: another rank, "
@@ -247,7 +243,8 @@ end
 local function add_steps(record, made)
   for _, part in ipairs(made.parts) do record.engine = record.engine or part.about.engine end
   record.source = source_of(made.parts)
-  record.startup_steps = startup_of(made.parts)
+  local startup = lists.sum(made.parts, function(part) return part.about.startup_steps end)
+  record.startup_steps = startup > 0 and startup or nil
   local counted = errors.check(made.steps:where { uncounted = false })
   record.stages = step_groups.list(counted, { "phase" })
   record.steps = step_groups.list(counted, { "phase", "batch", "tokens", "generation" })
@@ -267,14 +264,6 @@ end
 
 -- ---- who waits for whom ----
 
--- Phases of which something does not count, in words.
-local function phases_of(windows)
-  local list, seen = {}, {}
-  for _, window in ipairs(windows) do lists.entry(list, seen, window.phase, window.phase) end
-  return table.concat(list, " and ")
-end
-
-
 -- The record as it would be of what counts alone, as far as the verdict asks. all: collectives
 -- of that.
 local function of_counted(record, made, all)
@@ -283,9 +272,12 @@ local function of_counted(record, made, all)
     return { rank = rank.rank, leader = rank.leader }
   end)
   collectives.add_to_ranks(list, all)
-  local spent = cold:group { sum = { "gpu_time" } }[1]
+  local spent = cold:group { total = { "gpu_time" } }[1]
+  local phases = lists.map((lists.grouped(made.windows, "phase")), function(own)
+    return own[1].phase
+  end)
   return setmetatable({ ranks = list, totals = collectives.totals(all),
-    places = collectives.places(all), uncounted = phases_of(made.windows),
+    places = collectives.places(all), uncounted = table.concat(phases, " and "),
     gpu_time_ns = record.gpu_time_ns - (spent and spent.gpu_time.total or 0) },
     { __index = record })
 end

@@ -161,9 +161,6 @@ local FAR, OVER, SETUP_NS = 4, 10, 50000
 -- Transfers one after the other that are of about one step.
 local NEAR = 16
 
--- From this share of the time in collectives on it is said.
-members.WORTH = 0.03
-
 
 -- ---- by number and place ----
 
@@ -272,12 +269,6 @@ function members.transfers_beyond(all, link)
     end
   end
   return math.floor(sum + 0.5)
-end
-
-
--- Is that worth saying? totals: of all collectives, ranks: how many.
-function members.is_worth_saying(beyond, totals, ranks)
-  return beyond * ranks >= members.WORTH * totals.collective_ns and beyond > 0
 end
 
 

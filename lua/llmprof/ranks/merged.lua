@@ -127,12 +127,6 @@ local function apart(parts)
 end
 
 
--- Can times of all ranks be compared: of one file, or of files that say when they began?
-local function on_one_clock(parts)
-  return #parts == 1 or not lists.any(parts, function(part) return not part.about.epoch end)
-end
-
-
 -- ---- frames of all files ----
 
 -- Frames of one name of all parts that have it, one after the other, on clocks of one each (by
@@ -277,10 +271,13 @@ local function collect(parts, ranks, left_out)
 end
 
 
--- Add what is known of a pipeline, whose sends and receives are no collectives.
+-- Add what is known of a pipeline, whose sends and receives are no collectives, where times of all
+-- ranks can be compared: of one file, or of files that say when they began.
 local function add_pipeline(made)
   local busy = joined(made.parts, "busy", made.clocks, PIPELINE_TIMES)
-  local told_by = on_one_clock(made.parts) and pipeline.find(made.ranks, made.collectives, busy)
+  local apart_in_time = #made.parts > 1
+    and lists.any(made.parts, function(part) return not part.about.epoch end)
+  local told_by = not apart_in_time and pipeline.find(made.ranks, made.collectives, busy)
   if not told_by then return made end
   local parts = apart(made.parts)
   local again = collect(parts, made.ranks, made.left_out)

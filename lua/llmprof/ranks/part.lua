@@ -158,15 +158,6 @@ local function kept(frame, names)
 end
 
 
-local function devices_of(trace)
-  local names = {}
-  for _, device in ipairs(trace:devices()) do
-    if device.id then names[device.id] = device.name end
-  end
-  return names
-end
-
-
 -- Time of processes in ranges of MPI's calls, which end once other ranks are there: by pid, ns.
 local function mpi_times(trace)
   local times = {}
@@ -180,9 +171,11 @@ local function mpi_times(trace)
 end
 
 
-local function described(list, devices, mpi)
+local function described(trace, list)
+  local mpi = mpi_times(trace)
   return json.list(lists.map(list, function(member)
-    return merge(member, { gpu = devices[member.device], mpi_ns = mpi[member.pid] })
+    local device = lists.find(trace:devices(), "id", member.device)
+    return merge(member, { gpu = device and device.name, mpi_ns = mpi[member.pid] })
   end))
 end
 
@@ -261,8 +254,8 @@ function part.of(trace, file, given)
   if busy then -- what the range around the launch of a collective says ("ncclSend")
     spans.look_up(found, "range", errors.check(trace:frame "ranges"), "text", "said")
   end
-  local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
-    devices_of(trace), mpi_times(trace)), source = known and known.source,
+  local about = { file = file, epoch = trace:info().epoch, ranks = described(trace, list),
+    source = known and known.source,
     engine = known and known.engine, startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
     unserved = unserved(trace) }

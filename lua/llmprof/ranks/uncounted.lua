@@ -63,16 +63,6 @@ local function judged(parts)
 end
 
 
--- The same where a timeline says it: told is { epoch, by_phase } of one of the files.
-local function told_of(parts, told)
-  for number, part in ipairs(parts) do
-    if #parts == 1 or told.epoch and part.about.epoch == told.epoch then
-      return number, told.by_phase
-    end
-  end
-end
-
-
 -- A time of a file on the common clock.
 local function on(clock, time)
   return time - clock.offset - math.floor(clock.drift * (time - clock.at) + 0.5)
@@ -92,7 +82,12 @@ end
 -- { from, to, left_out }; nil, or of no file here: first repeats of marked steps are judged.
 function uncounted.windows(parts, clocks, told)
   local number, by_phase
-  if told then number, by_phase = told_of(parts, told) end
+  for i, part in ipairs(told and parts or {}) do
+    if #parts == 1 or told.epoch and part.about.epoch == told.epoch then
+      number, by_phase = i, told.by_phase
+      break
+    end
+  end
   if not number then number, by_phase = judged(parts) end
   local list = {}
   for phase, own in pairs(by_phase or {}) do
