@@ -218,19 +218,13 @@ end
 -- Processes that launch, and how many of them have no operation of a GPU: its activity was not
 -- recorded there. { count, of }; nil where there are none, or nothing says whose operations are.
 local function unserved(trace)
-  local served, launching, made = {}, {}, { count = 0, of = 0 }
   if trace:knows "calls" == false then return nil end
-  for _, row in ipairs(errors.check(trace:frame "gpu"):group { by = { "pid" } }) do
-    served[row.pid or -1] = true
-  end
-  for _, row in ipairs(errors.check(trace:frame "api"):group { by = { "pid", "name" } }) do
-    local pid = row.pid or -1
-    if not launching[pid] and row.name and row.name:find "Launch" then
-      launching[pid], made.of = true, made.of + 1
-      made.count = made.count + (served[pid] and 0 or 1)
-    end
-  end
-  return made.count > 0 and made or nil
+  local served = rows.by(errors.check(trace:frame "gpu"), "pid")
+  local launches = lists.filtered(errors.check(trace:frame "api"):group { by = { "pid", "name" } },
+    function(row) return row.name and row.name:find "Launch" end)
+  local launching = lists.grouped(launches, function(row) return row.pid or false end)
+  local alone = lists.filtered(launching, function(own) return not served[own[1].pid or false] end)
+  return #alone > 0 and { count = #alone, of = #launching } or nil
 end
 
 

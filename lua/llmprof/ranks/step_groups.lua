@@ -136,18 +136,17 @@ end
 -- Batches that ran in the same CUDA graph as a larger one: list of { batch, as }. A
 -- graph is known by its least node.
 function step_groups.padded(steps)
-  local largest, ran, list, seen = {}, {}, json.list {}, {}
+  local list, seen = json.list {}, {}
   local decodes = steps:where { phase = "decode", { "graph", "~=", false },
     { "batch", "~=", false } }
-  for _, group in ipairs(decodes:group { by = { "world", "graph", "batch" } }) do
-    local graph = ("%d/%d"):format(group.world, group.graph)
-    largest[graph] = math.max(largest[graph] or 0, group.batch)
-    ran[#ran + 1] = { graph = graph, batch = group.batch }
-  end
-  for _, entry in ipairs(ran) do
-    local as = largest[entry.graph]
-    if as > entry.batch then
-      lists.entry(list, seen, entry.batch, { batch = entry.batch, as = as })
+  local graphs = lists.grouped(decodes:group { by = { "world", "graph", "batch" } },
+    function(group) return tuple(group.world, group.graph) end)
+  for _, own in ipairs(graphs) do
+    local _, as = lists.largest(own, "batch")
+    for _, group in ipairs(own) do
+      if as > group.batch then
+        lists.entry(list, seen, group.batch, { batch = group.batch, as = as })
+      end
     end
   end
   return lists.sort(list, "batch")

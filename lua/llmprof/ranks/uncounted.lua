@@ -38,26 +38,22 @@ end
 local function mean_of(run) return run.ns / run.count end
 
 
--- Mark the first repeats, half of them at most, that each take far longer than those behind.
-local function judge(by_phase)
-  for _, list in pairs(by_phase) do
-    for i = 1, #list // 2 do
-      local behind = lists.map(table.move(list, i + 1, #list, 1, {}), mean_of)
-      if mean_of(list[i]) <= OUTLIER * statistics.median(behind) then break end
-      list[i].left_out = true
-    end
-  end
-  return by_phase
-end
-
-
--- The part with the lowest rank that has steps which its program marks, and their repeats.
+-- The part with the lowest rank that has steps which its program marks, and their repeats; of
+-- these the first, half of them at most, are left out that each take far longer than those behind.
 local function judged(parts)
   for number, part in ipairs(parts) do
     local first = part.about.source == "ranges" and part.steps
       and errors.check(part.steps:where { { "begin", "~=", false } }):sort { { "world" } }
     if first and #first > 0 then
-      return number, judge(repeats_of(part.steps, first:get(1, "world")))
+      local by_phase = repeats_of(part.steps, first:get(1, "world"))
+      for _, list in pairs(by_phase) do
+        for i = 1, #list // 2 do
+          local behind = lists.map(table.move(list, i + 1, #list, 1, {}), mean_of)
+          if mean_of(list[i]) <= OUTLIER * statistics.median(behind) then break end
+          list[i].left_out = true
+        end
+      end
+      return number, by_phase
     end
   end
 end
