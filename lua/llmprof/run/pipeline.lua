@@ -51,87 +51,6 @@ local lists = require "llmprof.tables.lists"
 local pipeline = {}
 
 
--- ---- steps in another process ----
-
--- Steps whose work(ctx) is done in another process while later ones run in this. They are seen
--- through here, in their order, when a later step reads what they give, and the others at the
--- end.
-
--- Bytes of a timeline below which a process costs more than it saves. Tests change this.
-pipeline.LEAST = 64 << 20
-
--- Memory that looking at a timeline twice at once takes, of each look, as a multiple of its size.
-local WEIGHT = 1.25
-
-local Others = {}
-Others.__index = Others
-
-
--- May some of a run's work be done beside it?
-local function is_worth(ctx)
-  local info = fs.stat(ctx.run:path(layout.timeline))
-  return info ~= nil and info.size >= pipeline.LEAST
-    and process_pool.count(2, WEIGHT * info.size) == 2
-end
-
-
--- Begin with these steps. work(step) is called there, and its value is handed to
--- see_through(step, value) here; nil: it came to nothing, and is to be done here.
-function Others:begin(steps, work, see_through)
-  local works = {}
-  for i, step in ipairs(steps) do
-    works[i] = function() return work(step) end
-    self.steps[i], self.waiting[step.name] = step, true
-  end
-  self.see_through, self.pool = see_through, process_pool.begin { works }
-end
-
-
--- Was it begun?
-function Others:has_begun() return self.pool ~= nil end
-
-
--- Is the step among those that are not seen through yet?
-function Others:has(name) return self.waiting[name] == true end
-
-
-local function settle_next(self)
-  local step = table.remove(self.steps, 1)
-  self.waiting[step.name] = nil
-  local ok, value = self.pool:take(1)
-  self.see_through(step, ok and value or nil)
-end
-
-
--- See through the step of this name and those before it, if it is among them.
-function Others:await(name)
-  while self.waiting[name] do settle_next(self) end
-end
-
-
--- See through what is left.
-function Others:settle()
-  while self.steps[1] do settle_next(self) end
-end
-
-
--- Call f; once more when memory does not hold what it does beside the others.
-function Others:call(f)
-  if self.pool then return self.pool:call(f) end
-  return f()
-end
-
-
--- End what still runs. What is not seen through yet never is.
-function Others:close()
-  if self.pool then self.pool:close() end
-  self.steps, self.waiting = {}, {}
-end
-
-
-Others.__close = Others.close
-
-
 -- In this order.
 pipeline.steps = { "plan", "tools", "timeline", "alone", "ranks", "export", "select", "counters",
   "operators", "analyse", "render" }
@@ -162,33 +81,11 @@ end
 
 -- ---- resuming ----
 
-local function newest(run, names)
-  local time = 0
-  for _, name in ipairs(names or {}) do
+-- When those of some files that are there were last changed.
+local function times_of(run, names)
+  return lists.map(names or {}, function(name)
     local info = fs.stat(run:path(name))
-    if info then time = math.max(time, info.mtime_ns) end
-  end
-  return time
-end
-
-
--- The oldest of the files that a step makes; nil when one is not there.
-local function oldest(run, names)
-  local time = math.huge
-  for _, name in ipairs(names) do
-    local info = fs.stat(run:path(name))
-    if not info then return nil end
-    time = math.min(time, info.mtime_ns)
-  end
-  return time
-end
-
-
--- Has one of the steps that it stands on run again?
-local function is_behind(ctx, step)
-  local sources = lists.map(dataflow.sources(step, ctx.givers), "name")
-  return lists.any(lists.joined(step.requires or {}, sources), function(name)
-    return ctx.redone[name]
+    return info and info.mtime_ns
   end)
 end
 
@@ -198,9 +95,25 @@ end
 local function is_done(ctx, step)
   local before = ctx.run:recorded(step.name)
   if not ctx.resume or not before or before.status ~= "done" then return false end
-  if is_behind(ctx, step) or (step.stale and step.stale(ctx)) then return false end
-  local made = oldest(ctx.run, step.makes)
-  return made ~= nil and newest(ctx.run, step.needs) <= made
+  local stands_on = lists.joined(step.requires or {},
+    lists.map(dataflow.sources(step, ctx.givers), "name"))
+  if lists.any(stands_on, function(name) return ctx.redone[name] end)
+    or step.stale and step.stale(ctx) then return false end
+  local made = times_of(ctx.run, step.makes)
+  return #made == #step.makes
+    and math.max(0, table.unpack(times_of(ctx.run, step.needs))) <= math.min(math.huge,
+      table.unpack(made))
+end
+
+
+-- See through the step of this name that is worked on in another process, if it is, and those
+-- before it; without a name all.
+local function await(ctx, name)
+  while ctx.apart[1] and (not name or lists.find(ctx.apart, "name", name)) do
+    local step = table.remove(ctx.apart, 1)
+    local ok, value = ctx.pool:take(1)
+    ctx.see_apart(step, ok and value or nil)
+  end
 end
 
 
@@ -210,7 +123,7 @@ local function with_view(ctx, step, what, ...)
   local around = ctx.state
   ctx.state = dataflow.view(ctx.fields, step, function(field)
     local giver = ctx.givers[field]
-    if giver then ctx.others:await(giver.name) end
+    if giver then await(ctx, giver.name) end
   end)
   local result, more = what(ctx, ...)
   ctx.state = around
@@ -286,7 +199,7 @@ end
 local function run_step(ctx, step, ui, before)
   local started, from = clock.timestamp(), sys.monotonic() - (before and before.ns or 0)
   local own = context_of(ctx, step, ui, from)
-  local ok, result = errors.call(ctx.others.call, ctx.others, function()
+  local ok, result = errors.call(ctx.pool.call, ctx.pool, function()
     restore_for(own, step)
     -- what an earlier attempt left is not this one's
     if not before then remove_outputs(own, step) end
@@ -380,6 +293,13 @@ end
 
 -- ---- beside each other ----
 
+-- Bytes of a timeline below which a process costs more than it saves. Tests change this.
+pipeline.LEAST = 64 << 20
+
+-- Memory that looking at a timeline twice at once takes, of each look, as a multiple of its size.
+local WEIGHT = 1.25
+
+
 -- The steps from this place on that can be worked on elsewhere while those behind run here.
 local function separable(ctx, steps, place, course)
   local list = {}
@@ -405,13 +325,20 @@ local function work_on(ctx, step)
 end
 
 
--- Begin elsewhere with what can be, once. note(err) is told how each came out.
-local function begin_apart(ctx, steps, place, course, ui, note)
-  if not steps[place].work or ctx.others:has_begun() or not is_worth(ctx) then return end
+-- Begin elsewhere with what can be, once: ctx.apart. It is seen through here, in its order, when a
+-- later step reads what it gives, and the rest at the end.
+local function begin_apart(ctx, steps, place, course)
+  local info = fs.stat(ctx.run:path(layout.timeline))
+  if not steps[place].work or ctx.is_divided or not info or info.size < pipeline.LEAST
+    or process_pool.count(2, WEIGHT * info.size) < 2 then
+    return
+  end
   local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
-  ctx.others:begin(list, function(step) return work_on(ctx, step) end,
-    function(step, before) note(see_through(ctx, step, ui, before), step) end)
+  ctx.is_divided, ctx.pool = true, process_pool.begin { lists.map(list, function(step)
+    return function() return work_on(ctx, step) end
+  end) }
+  ctx.apart = list
   for _, step in ipairs(list) do ctx.redone[step.name] = true end
 end
 
@@ -429,22 +356,26 @@ function pipeline.run(ctx, ui)
     local _, err = pcall(errors.raise, ...)
     first = first or err
   end
-  local others <close> = setmetatable({ steps = {}, waiting = {} }, Others) -- nothing yet
-  ctx.others = others
+  ctx.apart, ctx.pool = {}, process_pool.begin {} -- nothing yet
+  local ending <close> = setmetatable({}, { -- luacheck: ignore 211
+    __close = function() ctx.pool:close() end })
   local function note(err, step)
     if err then course.unmade[step.name] = "failed" end
     if err and err.kind == "interrupted" then course.interrupted, first = true, err end
     first = first or err
     return err and err.kind == "interrupted" and not step.dispensable
   end
+  function ctx.see_apart(step, before) note(see_through(ctx, step, ui, before), step) end
   for place, step in ipairs(steps) do
-    begin_apart(ctx, steps, place, course, ui, note)
-    if not others:has(step.name) and note(take(ctx, step, course, ui), step) then
-      others:close()
+    begin_apart(ctx, steps, place, course)
+    local is_apart = lists.find(ctx.apart, "name", step.name)
+    if not is_apart and note(take(ctx, step, course, ui), step) then
+      ctx.pool:close()
+      ctx.apart = {} -- what is not seen through yet never is
       break
     end
   end
-  others:settle()
+  await(ctx)
   local status = first and (course.interrupted and "interrupted" or "failed") or "done"
   ctx.run:finish(status, first and first.message)
   return first

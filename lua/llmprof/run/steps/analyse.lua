@@ -276,7 +276,7 @@ local function given_of(ctx)
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     price = ctx.cfg.price,
     launches = state.launches, plain = state.plain,
-    overhead = overhead_of(ctx), stacks = open_stacks(ctx), beside = ctx.others:has_begun(),
+    overhead = overhead_of(ctx), stacks = open_stacks(ctx), beside = ctx.is_divided,
   }
   -- what another process may still work on is asked for when it is needed
   local late = { ranks = function() return state.ranks end,
