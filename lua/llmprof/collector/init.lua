@@ -51,11 +51,10 @@ local function append(out, path)
     errors.raise("failed", path .. ": not a regular file")
   end
   local from <close> = errors.check(io.open(path, "rb"))
-  local piece = from:read(PIECE)
-  local filled = piece ~= nil
-  while piece do
+  local filled = false
+  for piece in from:lines(PIECE) do
     errors.check(out:write(piece))
-    piece = from:read(PIECE)
+    filled = true
   end
   return filled
 end
@@ -229,37 +228,6 @@ function collector.plan_value(lines, key)
   end
   return value
 end
-
-
--- ---- steering ----
-
-local Steer = {}
-Steer.__index = Steer
-
-
--- A socket at `path`. on_pause() is called when a process is held and gives more lines of
--- the plan for it, as one text; on_line(line) is told everything else (optional).
-function collector.steer(path, on_pause, on_line)
-  local listener = errors.check(listen.open(path))
-  return setmetatable({ listener = listener, on_pause = on_pause, on_line = on_line }, Steer)
-end
-
-
--- Hear and answer what has come; from time to time.
-function Steer:poll()
-  for _, heard in ipairs(errors.check(self.listener:poll())) do
-    if heard.line == "pause" then
-      local sent, message, code = self.listener:send(heard.peer, self.on_pause() .. "go\n")
-      -- a process that is gone needs no answer
-      if not sent and code ~= "notfound" and self.on_line then self.on_line(message) end
-    elseif heard.line and self.on_line then
-      self.on_line(heard.line)
-    end
-  end
-end
-
-
-function Steer:__close() self.listener:close() end
 
 
 return collector

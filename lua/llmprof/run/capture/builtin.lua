@@ -10,6 +10,8 @@ local collector_counters = require "llmprof.run.capture.collector_counters"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local listen = require "llmprof.listen"
+local lists = require "llmprof.tables.lists"
 local marked_operators = require "llmprof.run.marked_operators"
 local under_ncu = require "llmprof.run.capture.under_ncu"
 local under_spools = require "llmprof.run.capture.under_spools"
@@ -43,126 +45,85 @@ local SOCKETS = "/tmp"
 
 -- ---- the plan ----
 
--- The stages of a served load are told by the engine's steps, and no range is called so.
-local function first_stage(ctx)
-  if ctx.cfg.server then return nil end
-  for _, stage in ipairs(ctx.recipe.stages) do
-    if not stage.parent then return stage.name end
+-- What is asked of the workload:
+--   stage      the range that begins a unit; the stages of a served load are told by the engine's
+--              steps, and no range is called so
+--   by_window  is the profiler's window a unit
+--   again      are repeats of the workload units
+--   counted    does the collector measure counters
+--   counts     how many units these take
+--   windows    does the load open further windows for them
+--   repeats    how many, where it can be told to make more of them, and nobody said what units are
+--   plain      do plain times come from repeats of the same process
+--   operators  is it to mark its operators, in a unit of their own
+--   eagerly    is it to repeat once without CUDA graphs, of whose kernels nothing else has counters
+--   captures   after how many repeats it is to capture its CUDA graphs again: lines of graphs are
+--              those of a capture that CUPTI sees, and plain repeats want a process without it
+local function asked_of(ctx)
+  local cfg = ctx.cfg
+  local top = not cfg.server and lists.filtered(ctx.recipe.stages, function(stage)
+    return not stage.parent
+  end)[1]
+  local asked = { stage = top and top.name or nil,
+    by_window = cfg.nsys.capture_range == "cudaProfilerApi",
+    counted = collector_counters.wanted(cfg), counts = collector_counters.units(cfg) }
+  local own_units, rounds = cfg.collector.units, cfg.load and cfg.load.counter_rounds
+  asked.again = not asked.by_window and asked.stage ~= nil
+  asked.windows = asked.by_window and asked.counted and not own_units and (rounds or 0) > 0
+  asked.repeats = cfg.infer and asked.again and not own_units
+    and math.tointeger(cfg.infer.repeats) or nil
+  asked.plain = live.runs_before(ctx) and asked.repeats ~= nil
+  asked.operators = cfg.operators ~= "off" and cfg.timeline ~= "off" and asked.again
+    and not cfg.workload.operators_trace
+  asked.eagerly = asked.counted and asked.again
+  if cfg.collector.sources == "auto" and asked.again and not own_units then
+    asked.captures = asked.plain and PLAIN_REPEATS or 0
   end
-  return nil
-end
-
-
--- Is the profiler's window a unit?
-local function by_window(ctx) return ctx.cfg.nsys.capture_range == "cudaProfilerApi" end
-
-
--- Are repeats of the workload units?
-local function again(ctx) return not by_window(ctx) and first_stage(ctx) ~= nil end
-
-
--- Does the load open further windows, for counters?
-local function more_windows(ctx)
-  local rounds = ctx.cfg.load and ctx.cfg.load.counter_rounds
-  return by_window(ctx) and collector_counters.wanted(ctx.cfg) and not ctx.cfg.collector.units
-    and rounds ~= nil and rounds > 0
-end
-
-
-local function repeats(ctx) return ctx.cfg.infer and math.tointeger(ctx.cfg.infer.repeats) end
-
-
--- Do plain times come from repeats of the same process? Where it can be told to make
--- more of them, and nobody said what units are.
-local function plain_inside(ctx)
-  return live.runs_before(ctx) and not ctx.cfg.collector.units and again(ctx)
-    and repeats(ctx) ~= nil
-end
-
-
--- Is the workload asked to mark its operators, in a unit of their own?
-local function marks_operators(ctx)
-  return ctx.cfg.operators ~= "off" and ctx.cfg.timeline ~= "off" and again(ctx)
-    and not ctx.cfg.workload.operators_trace
-end
-
-
--- Is the workload asked for a repeat without CUDA graphs, of whose kernels nothing else
--- has counters?
-local function repeats_eagerly(ctx) return collector_counters.wanted(ctx.cfg) and again(ctx) end
-
-
--- After how many repeats it is asked to capture its CUDA graphs again: lines of graphs are
--- those of a capture that CUPTI sees, and plain repeats want a process without it.
-local function captures_again(ctx)
-  if ctx.cfg.collector.sources ~= "auto" or not again(ctx) or ctx.cfg.collector.units then
-    return nil
-  end
-  return plain_inside(ctx) and PLAIN_REPEATS or 0
+  return asked
 end
 
 
 -- The workload, with the repeats that plain times and counters take on top of those that were asked
 -- for, and told of further windows.
 local function describe(ctx, run)
-  local more = plain_inside(ctx) and PLAIN_REPEATS or 0
-  local counted = repeats(ctx) and again(ctx) and collector_counters.wanted(ctx.cfg)
-    and not ctx.cfg.collector.units
-  if counted then more = more + collector_counters.units(ctx.cfg) - 1 end
+  local asked = asked_of(ctx)
+  local more = asked.plain and PLAIN_REPEATS or 0
+  if asked.repeats and asked.counted then more = more + asked.counts - 1 end
   local spec = workload.describe(ctx.recipe, ctx.cfg, run,
-    more > 0 and { ["infer.repeats"] = repeats(ctx) + more } or nil)
-  if more_windows(ctx) then
-    spec.env[workload.COUNTERS] = tostring(collector_counters.units(ctx.cfg))
-  end
+    more > 0 and { ["infer.repeats"] = asked.repeats + more } or nil)
+  if asked.windows then spec.env[workload.COUNTERS] = tostring(asked.counts) end
   return spec
 end
 
 
--- What begins units, as lines.
-local function units_by(ctx)
-  local stage = first_stage(ctx)
-  if by_window(ctx) then
-    return collector.plan_line("unit.by", "profiler")
-  elseif stage then
-    return collector.plan_line("unit.by", "range") .. collector.plan_line("unit.range", stage)
-  end
-  return collector.plan_line("unit.by", "process")
-end
-
-
--- Without units that come again there are none for counters.
-local function units_of(ctx)
+-- What units are for. Without some that come again there are none for counters.
+local function units_of(ctx, asked)
   if ctx.cfg.collector.units then return ctx.cfg.collector.units end
-  if more_windows(ctx) then return WINDOWS:format(collector_counters.units(ctx.cfg)) end
-  return (plain_inside(ctx) and PLAIN or "")
-    .. (collector_counters.wanted(ctx.cfg) and again(ctx)
-      and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2, collector_counters.units(ctx.cfg))
-      or "timeline")
+  if asked.windows then return WINDOWS:format(asked.counts) end
+  local repeats = ctx.cfg.infer and ctx.cfg.infer.repeats
+  return (asked.plain and PLAIN or "") .. (asked.eagerly
+    and WITH_COUNTERS:format(repeats == 2 and 1 or 2, asked.counts) or "timeline")
 end
 
 
 local function plan_text(ctx)
-  local cfg = ctx.cfg.collector
-  local lines = { collector.plan_line("memory", cfg.memory),
-    collector.plan_line("graphs", cfg.graphs),
-    collector.plan_line("sources", cfg.sources), units_by(ctx),
-    collector.plan_line("units", units_of(ctx)),
-    collector.plan_line("samples.hz", cfg.samples_hz),
-    collector.plan_line("yield", cfg.yield),
-    collector.plan_line("counters.budget_s", collector_counters.budget(ctx.cfg)),
-    collector.plan_line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
-  if marks_operators(ctx) then
-    lines[#lines + 1] = collector.plan_line("unit.operators", marked_operators.RANGE)
-  end
-  if captures_again(ctx) then lines[#lines + 1] = collector.plan_line("unit.capture", CAPTURE) end
-  if repeats_eagerly(ctx) then
-    lines[#lines + 1] = collector.plan_line("unit.eager", collector_counters.EAGER)
-  end
-  if collector_counters.wanted(ctx.cfg) then
-    lines[#lines + 1] = collector_counters.metric_lines(ctx.cfg)
-  end
-  for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = collector.plan_of_words { word } end
-  return table.concat(lines)
+  local cfg, asked, lines = ctx.cfg.collector, asked_of(ctx), {}
+  local function add(key, value) lines[#lines + 1] = collector.plan_line(key, value) end
+  add("memory", cfg.memory)
+  add("graphs", cfg.graphs)
+  add("sources", cfg.sources)
+  add("unit.by", asked.by_window and "profiler" or asked.stage and "range" or "process")
+  if asked.again then add("unit.range", asked.stage) end
+  add("units", units_of(ctx, asked))
+  add("samples.hz", cfg.samples_hz)
+  add("yield", cfg.yield)
+  add("counters.budget_s", collector_counters.budget(ctx.cfg))
+  add("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off")
+  if asked.operators then add("unit.operators", marked_operators.RANGE) end
+  if asked.captures then add("unit.capture", CAPTURE) end
+  if asked.eagerly then add("unit.eager", collector_counters.EAGER) end
+  return table.concat(lines) .. (asked.counted and collector_counters.metric_lines(ctx.cfg) or "")
+    .. collector.plan_of_words(cfg.plan or {})
 end
 
 
@@ -183,33 +144,34 @@ end
 
 
 local function environment(ctx, folder)
+  local asked = asked_of(ctx)
   local named = ctx.run:absolute(files.plan)
   local made = collector.environment(live.tool(ctx, collector.vendor).path, {
     folder = folder.path, plan = named, socket = folder.socket, refusals = folder.refusals,
     sources = ctx.cfg.collector.sources })
-  for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
+  for name, value in pairs(asked.operators and marked_operators.ASKED or {}) do
     made[name] = value
   end
-  made[workload.EAGER] = repeats_eagerly(ctx) and tostring(collector_counters.units(ctx.cfg))
-    or nil
-  local count = captures_again(ctx)
-  made[workload.CAPTURE] = count and tostring(count) or nil
+  made[workload.EAGER] = asked.eagerly and tostring(asked.counts) or nil
+  made[workload.CAPTURE] = asked.captures and tostring(asked.captures) or nil
   return made
 end
 
 
 local function run(ctx, spec, folder)
-  local chosen, stuck
-  local listener <close> = collector.steer(folder.socket, function()
-    chosen = chosen or select_now(ctx, folder.path)
-    return chosen
-  end, function(line) stuck = stuck or line == "stalled" end)
+  local listener <close>, chosen = errors.check(listen.open(folder.socket)), nil
+  local function hear(guard)
+    for _, heard in ipairs(errors.check(listener:poll())) do
+      if heard.line == "pause" then -- a process is held until it has more lines of the plan
+        chosen = chosen or select_now(ctx, folder.path)
+        listener:send(heard.peer, chosen .. "go\n") -- one that is gone needs no answer
+      elseif heard.line == "stalled" then
+        guard:stall(STUCK)
+      end
+    end
+  end
   return live.run(ctx, { argv = spec.argv, spec = spec, env = environment(ctx, folder),
-    log = files.log, command = files.command,
-    on_idle = function(guard)
-      listener:poll()
-      if stuck then guard:stall(STUCK) end
-    end })
+    log = files.log, command = files.command, on_idle = hear })
 end
 
 
@@ -233,7 +195,7 @@ end
 -- a run without a profiler. A window has many repeats, and the load numbers none of
 -- those for counters.
 local function keep_metrics(ctx)
-  if by_window(ctx) then return end
+  if asked_of(ctx).by_window then return end
   local metrics = workload.metrics(ctx.run, layout.workload.folder)
   local all = metrics and metrics.repeats
   local types = all and collector_counters.unit_types(ctx.run:path(files.spool)) or {}
@@ -262,7 +224,7 @@ local timeline = { vendor = collector.vendor, recall = under_spools.recall }
 -- Puts the timeline into the run, and the spool; raises when there is none.
 function timeline.capture(ctx)
   local spec = describe(ctx, ctx.run)
-  if plain_inside(ctx) then
+  if asked_of(ctx).plain then
     fs.remove(ctx.run:path(layout.metrics_in(layout.workload.before))) -- of an earlier attempt
   else
     live.before(ctx, spec)
@@ -286,12 +248,10 @@ end
 
 
 function timeline.preview(ctx)
-  local spec, list = describe(ctx), {}
-  local words = { ("CUDA_INJECTION64_PATH=%s"):format(collector.NAME),
-    ("NVTX_INJECTION64_PATH=%s"):format(collector.NAME) }
-  list[1] = table.move(spec.argv, 1, #spec.argv, #words + 1, words)
+  local list = { lists.joined({ "CUDA_INJECTION64_PATH=" .. collector.NAME,
+    "NVTX_INJECTION64_PATH=" .. collector.NAME }, describe(ctx).argv) }
   local alone = workload.describe(ctx.recipe, ctx.cfg).argv
-  if live.runs_before(ctx) and not plain_inside(ctx) then table.insert(list, 1, alone) end
+  if live.runs_before(ctx) and not asked_of(ctx).plain then table.insert(list, 1, alone) end
   if live.runs_after(ctx) then table.insert(list, alone) end
   return list
 end
@@ -340,7 +300,7 @@ local in_a_run_of_its_own = builtin.operators
 
 -- From the run of the timeline where its workload marked them, else in one of its own.
 function builtin.operators(ctx)
-  if not marks_operators(ctx) then return in_a_run_of_its_own(ctx) end
+  if not asked_of(ctx).operators then return in_a_run_of_its_own(ctx) end
   local spool = ctx.run:path(layout.collector.spool)
   local made = fs.stat(spool) and marked_operators.read(spool, ctx.recipe.stages)
   if not made then
@@ -369,7 +329,7 @@ function builtin.preview(ctx)
   if collector_counters.wanted(ctx.cfg) then
     list.counters = { "in the same run of the workload" }
   end
-  if marks_operators(ctx) then
+  if asked_of(ctx).operators then
     table.insert(list.operators, 1, "in the same run of the workload, where it marks them; else")
   end
   return list

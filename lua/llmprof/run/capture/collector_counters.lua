@@ -86,76 +86,49 @@ end
 local function three(sizes) return ("%d,%d,%d"):format(sizes[1], sizes[2], sizes[3]) end
 
 
--- Where a kernel's stage has no range of its own to be found by: anywhere.
-local function stage_of(kernel, found)
-  local unmarked = found.whole or found.inferred or found.by_engine
-  return unmarked and "*" or kernel.stage
-end
-
-
--- The shapes of a kernel to measure, the most frequent first.
-local function shapes_of(kernel)
-  local chosen, calls, covered = {}, lists.sum(kernel.shapes, "calls"), 0
-  for _, shape in ipairs(lists.stable(kernel.shapes, "-calls")) do
-    if #chosen == MOST_SHAPES or covered >= SHAPES_COVER * calls then break end
-    chosen[#chosen + 1], covered = shape, covered + shape.calls
-  end
-  return chosen
-end
-
-
--- The shapes of kernels to measure, the one with the most GPU time first: not all may fit in.
-local function launches_of(chosen)
+-- The shapes of kernels to measure, of each the most frequent ones; the shape with the most GPU
+-- time first: not all may fit in. List of { kernel, shape }.
+local function shapes_of(chosen)
   local list = {}
   for _, kernel in ipairs(chosen) do
-    for _, shape in ipairs(shapes_of(kernel)) do
+    local count, calls, covered = 0, lists.sum(kernel.shapes, "calls"), 0
+    for _, shape in ipairs(kernel.mangled_name and lists.stable(kernel.shapes, "-calls") or {}) do
+      if count == MOST_SHAPES or covered >= SHAPES_COVER * calls then break end
       list[#list + 1] = { kernel = kernel, shape = shape }
+      count, covered = count + 1, covered + shape.calls
     end
   end
   return lists.stable(list, function(one) return -one.shape.total_ns end)
 end
 
 
--- Lines of the plan, up to count launches of each.
-local function add_launches(lines, list, found, count)
-  for _, one in ipairs(list) do
-    local kernel, shape = one.kernel, one.shape
-    for ordinal = 0, math.min(count, shape.calls) - 1 do
-      if #lines >= MOST_LAUNCHES then return end
-      lines[#lines + 1] = collector.plan_line("launch", ("%s|%s|%s|*|%s|%d"):format(
-        kernel.mangled_name, three(shape.grid), three(shape.block), stage_of(kernel, found),
-        ordinal))
-    end
-  end
-end
-
-
--- Names of the stages that have ranges; any where none has.
-local function marked_stages(found)
-  local names = lists.map(found.declared, function(stage)
-    return not stage.parent and stage_of({ stage = stage.name }, found) ~= "*" and stage.name or nil
-  end)
-  return #names > 0 and names or { "*" }
-end
-
-
 -- Lines of the plan for the launches that matter in a spool, the most valuable first.
 function collector_counters.launch_lines(ctx, path)
-  local trace = trace_file.open(path)
+  local trace <close> = trace_file.open(path)
   local found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   local list = kernels.list(trace, found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
   local count = collector_counters.units(ctx.cfg) > 1 and 1 or ctx.cfg.top_n.launches_per_kernel
-  local chosen, lines = {}, {}
-  for _, kernel in ipairs(step.select_kernels(ctx, list, found).chosen) do
-    if kernel.mangled_name and #kernel.shapes > 0 then chosen[#chosen + 1] = kernel end
+  -- anywhere, where a stage has no range of its own to be found by
+  local anywhere, lines = (found.whole or found.inferred or found.by_engine) and "*", {}
+  for _, one in ipairs(shapes_of(step.select_kernels(ctx, list, found).chosen)) do
+    local kernel, shape = one.kernel, one.shape
+    local calls = math.min(count, shape.calls, MOST_LAUNCHES - #lines)
+    for ordinal = 0, calls - 1 do
+      lines[#lines + 1] = collector.plan_line("launch", ("%s|%s|%s|*|%s|%d"):format(
+        kernel.mangled_name, three(shape.grid), three(shape.block), anywhere or kernel.stage,
+        ordinal))
+    end
   end
-  add_launches(lines, launches_of(chosen), found, count)
+  -- launches of graphs
   local in_graphs = errors.check(trace:frame "kernels"):where { { "graph_node", "~=", false } }
-  for _, stage in ipairs(#in_graphs > 0 and marked_stages(found) or {}) do -- launches of graphs
+  local marked = lists.map(anywhere and {} or found.declared, function(stage)
+    return not stage.parent and stage.name or nil
+  end)
+  if #marked == 0 then marked[1] = "*" end
+  for _, stage in ipairs(#in_graphs > 0 and marked or {}) do
     lines[#lines + 1] = collector.plan_line("graph", ("*|%s|0-%d"):format(stage, count - 1))
   end
-  trace:close()
   return table.concat(lines)
 end
 
@@ -173,17 +146,6 @@ local function count_eager(frame)
 end
 
 
--- Why nothing was left to measure, by what begins a unit.
-local function why_none_left(run)
-  local plan = fs.read(run:path(layout.collector.plan)) or ""
-  if collector.plan_value(plan, "unit.by") == "process" then
-    return "the process is one unit, for the timeline: no profiling window and no range of the "
-      .. "first stage divides it"
-  end
-  return "no unit of the workload was left for counters; more repeats make one"
-end
-
-
 -- Why none of the launches was measured.
 local function reason(run, path, wanted)
   local problem = lists.find(errors.check(trace_file.open(path):diagnostics()), "severity",
@@ -196,8 +158,12 @@ local function reason(run, path, wanted)
     return "the process ended before what was measured of its launches was written"
   end
   local counted = errors.check(opened:frame "units"):where { type = "counters" }
-  return #counted > 0 and "none of the selected launches ran again"
-    or why_none_left(run)
+  if #counted > 0 then return "none of the selected launches ran again" end
+  local plan = fs.read(run:path(layout.collector.plan)) or ""
+  return collector.plan_value(plan, "unit.by") == "process"
+    and "the process is one unit, for the timeline: no profiling window and no range of the "
+      .. "first stage divides it"
+    or "no unit of the workload was left for counters; more repeats make one"
 end
 
 
