@@ -43,22 +43,23 @@ local function flag(value) return value and "true" or "false" end
 local function joined(list) return table.concat(list, ",") end
 
 
--- Configuration key, option, how the value is written. In this order.
+-- Configuration key, option, how the value is written; and whether `nsys start` has it, or `nsys
+-- launch`: `nsys profile` has both. In this order.
 local mapping = {
-  { "trace", "--trace", joined },
-  { "sample", "--sample" },
-  { "cpuctxsw", "--cpuctxsw" },
+  { "trace", "--trace", joined, at = "launch" },
+  { "sample", "--sample", at = "start" },
+  { "cpuctxsw", "--cpuctxsw", at = "start" },
   { "capture_range", "--capture-range" },
   { "nvtx_capture", "--nvtx-capture", range_name.nsys_capture },
   { "capture_range_end", "--capture-range-end" },
-  { "nvtx_domain_include", "--nvtx-domain-include", joined },
-  { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined },
-  { "cuda_graph_trace", "--cuda-graph-trace" },
-  { "cuda_memory_usage", "--cuda-memory-usage", flag },
-  { "gpu_metrics", "--gpu-metrics-devices", function() return "all" end },
+  { "nvtx_domain_include", "--nvtx-domain-include", joined, at = "launch" },
+  { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined, at = "launch" },
+  { "cuda_graph_trace", "--cuda-graph-trace", at = "launch" },
+  { "cuda_memory_usage", "--cuda-memory-usage", flag, at = "launch" },
+  { "gpu_metrics", "--gpu-metrics-devices", function() return "all" end, at = "start" },
   { "wait", "--wait" },
   { "kill", "--kill" },
-  { "trace_fork_before_exec", "--trace-fork-before-exec", flag },
+  { "trace_fork_before_exec", "--trace-fork-before-exec", flag, at = "launch" },
 }
 
 
@@ -118,12 +119,12 @@ local function means_nothing(cfg, key)
 end
 
 
--- Add the options of the configuration, of `taken` those that are true, to argv.
-local function add_options(argv, cfg, taken)
+-- Add the options of the configuration to argv; at: of that command alone.
+local function add_options(argv, cfg, at)
   for _, entry in ipairs(mapping) do
     local key, option, write = table.unpack(entry)
-    local value = given(cfg, key)
-    if taken and not (taken[key] and value) then value = nil end
+    local value
+    if not at or entry.at == at then value = given(cfg, key) end
     if value ~= nil and not means_nothing(cfg, key) then
       argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
     end
@@ -152,21 +153,15 @@ end
 -- What a session is in that was launched and collects nothing.
 nsys.IDLE = "Launched"
 
--- Options of `nsys start`, and of `nsys launch`; `nsys profile` has both.
-local at_start = { sample = true, cpuctxsw = true, gpu_metrics = true }
-local at_launch = { trace = true, nvtx_domain_include = true, nvtx_domain_exclude = true,
-  cuda_graph_trace = true, cuda_memory_usage = true, trace_fork_before_exec = true }
-
-
 -- argv that would start an engine, up to the engine's own words.
 function nsys.launch_argv(cfg, session)
-  return add_options({ "nsys", "launch", "--session-new=" .. session }, cfg, at_launch)
+  return add_options({ "nsys", "launch", "--session-new=" .. session }, cfg, "launch")
 end
 
 
 -- argv that has a session collect into a report (without suffix).
 function nsys.start_argv(cfg, path, session, output)
-  local argv = add_options({ path, "start", "--session=" .. session }, cfg, at_start)
+  local argv = add_options({ path, "start", "--session=" .. session }, cfg, "start")
   argv[#argv + 1] = "--force-overwrite=true"
   argv[#argv + 1] = "--output=" .. output
   return argv

@@ -23,7 +23,6 @@ end
 local function read_ncu(list, text)
   local said = command.read_output(list)
   for _, line in ipairs(list) do
-    command.is_launch(line)
     command.launch_name(line)
     command.connected(line)
   end

@@ -101,20 +101,15 @@ function ncu.probe_argv(path, program)
 end
 
 
--- argv that prints a report: page "raw" (numbers in base units) or "details".
+-- By page, what is printed of a report: numbers in base units, with their names, and as text.
+local PAGES = { raw = { "--page", "raw", "--csv", "--print-units", "base" },
+  details = { "--page", "details", "--csv" },
+  sections = { "--page", "details", "--print-details", "all" } }
+
+-- argv that prints such a page of a report.
 function ncu.import_argv(path, report, page)
-  local argv = { path, "--config-file", "off", "--import", report, "--rename-kernels", "no",
-    "--page", page }
-  if page == "raw" then add(argv, "--csv", "--print-units", "base") end
-  if page == "details" then add(argv, "--csv") end
-  return argv
-end
-
-
--- argv that prints the sections as text.
-function ncu.sections_argv(path, report)
-  return { path, "--config-file", "off", "--import", report, "--rename-kernels", "no",
-    "--page", "details", "--print-details", "all" }
+  return lists.add({ path, "--config-file", "off", "--import", report, "--rename-kernels", "no" },
+    PAGES[page])
 end
 
 
@@ -225,15 +220,10 @@ local function replay_pass(line)
 end
 
 
--- Does the line tell of a launch, or a range, for the first time?
-function ncu.is_launch(line)
-  return line:find '^==PROF== Profiling "' ~= nil and (replay_pass(line) or 1) == 1
-end
-
-
--- The name in a line that tells of a launch; nil for other lines.
+-- The name in a line that tells of a launch, or a range, for the first time; nil for other lines.
 function ncu.launch_name(line)
-  return ncu.is_launch(line) and line:match '^==PROF== Profiling "(.*)"' or nil
+  local name = line:match '^==PROF== Profiling "(.*)"'
+  return (replay_pass(line) or 1) == 1 and name or nil
 end
 
 
@@ -244,21 +234,15 @@ end
 
 
 -- What a profiling run prints, a line at a time: a function to be called with each, and
--- what they have said so far: { profiled (launches or ranges), passes (of the last), none
--- (nothing was profiled), report (path), application_exit, last_error, failure = { kind,
--- message, hint, line } }.
+-- what they have said so far: { profiled (launches or ranges), none (nothing was profiled),
+-- application_exit, last_error, failure = { kind, message, hint, line } }.
 function ncu.reader()
   local said = { profiled = 0 }
   return function(line)
-    local passes = tonumber(line:match '^==PROF== Profiling ".*".*%s(%d+) pass')
-      or replay_pass(line)
-    if passes then
-      said.profiled = said.profiled + (ncu.is_launch(line) and 1 or 0)
-      said.passes = passes
+    if line:find '^==PROF== Profiling ".*".*%s%d+ pass' or replay_pass(line) then
+      said.profiled = said.profiled + (ncu.launch_name(line) and 1 or 0)
     elseif line:find "^==WARNING== No %a+ were profiled" then
       said.none = true
-    elseif line:find "^==PROF== Report: " then
-      said.report = line:match "^==PROF== Report: (.-)%s*$"
     elseif line:find "^==ERROR==" or line:find "^==WARNING==" then
       said.application_exit = said.application_exit
         or tonumber(line:match "The application returned an error code %((%-?%d+)%)")

@@ -4,13 +4,56 @@
 -- They are said to `of`, what knows the columns: metric(name, what) gives the steps of a metric
 -- (what: the kind of unit that it must be in), path(path) those of a figure that was put before,
 -- each false where it is absent; put(path, unit, steps) puts one; names is a set of the metrics.
-local formula = require "llmprof.nvidia.ncu.formula"
 local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.nvidia.metrics"
 local merged = require("llmprof.tables.keys").merged
 local sorted_keys = require("llmprof.tables.keys").sorted
 
 local figures = {}
+
+
+-- ---- formulas ----
+
+-- They are steps of llmprof.frame's compute, one behind the other, so that all launches of a file
+-- are worked out at once. What is computed from an absent number is absent; false: absent in
+-- every row.
+local formula = {}
+
+
+local function joined(a, b, operator)
+  return a and b and lists.joined(a, b, { operator })
+end
+
+
+function formula.mul(a, b) return joined(a, b, "*") end
+function formula.add(a, b) return joined(a, b, "+") end
+function formula.scale(factor, a) return joined({ factor }, a, "*") end
+
+-- Absent too where b is 0.
+function formula.div(a, b) return joined(a, b, "/") end
+
+-- a where b is there, or is not; and where it is more than b.
+function formula.given(a, b) return joined(a, b, "where") end
+function formula.unless(a, b) return joined(a, b, "unless") or a end
+function formula.above(a, b) return joined(a, b, "above") end
+
+
+-- Of a list all that are there, folded from the first on.
+local function folded(operator)
+  return function(list)
+    local made = false
+    for _, steps in ipairs(list) do made = joined(made, steps, operator) or steps or made end
+    return made
+  end
+end
+
+
+-- Of a list: the first, the smallest, the largest, the sum of those that are there.
+formula.first, formula.least = folded "or", folded "least"
+formula.largest, formula.sum = folded "most", folded "together"
+
+
+-- ---- metrics ----
 
 local PCT = ".avg.pct_of_peak_sustained_elapsed"
 local SASS = "smsp__sass_thread_inst_executed_op_%s_pred_on"

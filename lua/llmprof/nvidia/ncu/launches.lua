@@ -9,7 +9,6 @@
 -- what launches.of was given.
 local errors = require "llmprof.process.errors"
 local figures = require "llmprof.nvidia.ncu.figures"
-local formula = require "llmprof.nvidia.ncu.formula"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local ncu_page = require "llmprof.ncu"
@@ -230,7 +229,8 @@ function launches.of(frame, units, limits, put)
     Metrics)
   put = put or figures.put
   put(of)
-  of:put("duration_ns", "ns", formula.scale(1e9, of:path "duration"))
+  local duration = of:path "duration"
+  of:put("duration_ns", "ns", duration and lists.joined({ 1e9 }, duration, { "*" }))
   local found = made(frame, of.has)
   found.limits = limits
   return found

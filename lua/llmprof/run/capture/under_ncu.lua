@@ -65,22 +65,16 @@ local function memory_of(ctx)
 end
 
 
--- Seconds until the workload comes to what is measured, without ncu.
-local function start_of(ctx)
-  local times = (ctx.run:recorded "timeline" or {}).times
-  if times and times.window_s then return times.window_s end
-  local first = ctx.state.found.instances[1]
-  return first and math.max(first.start, 0) / 1e9 or 0
-end
-
-
 -- What a run costs beside its passes, and how the recipe's workload can be shortened.
 function under_ncu.room(ctx)
-  local cfg = ctx.cfg
+  local cfg, first = ctx.cfg, ctx.state.found.instances[1]
+  local times = (ctx.run:recorded "timeline" or {}).times
+  -- seconds until the workload comes to what is measured, without ncu
+  local start_s = times and times.window_s or first and math.max(first.start, 0) / 1e9 or 0
   local kernels = errors.check(ctx.state.trace:frame "kernels")
   local tokens = counter_plan.tokens(cfg)
   return { pass_s = under_ncu.pass_s(memory_of(ctx)), launch_s = LAUNCH_S, launches = #kernels,
-    start_s = START_S + start_of(ctx), tokens = tokens,
+    start_s = START_S + start_s, tokens = tokens,
     ways = counter_plan.ways(ctx.recipe.options, cfg,
       not cfg.ncu.max_new_tokens and tokens or nil) }
 end
@@ -368,13 +362,12 @@ local function print_all(ctx)
   local path, report = live.tool(ctx, ncu).path, ctx.run:path(files.report)
   local printed, why = under_ncu.print_raw(ctx)
   if not printed then return false, "ncu could not print its report: " .. why end
-  for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
-    { files.sections, ncu.sections_argv(path, report) } } do
-    printed, why = print_page(ctx, page[1], page[2])
+  for _, page in ipairs { "details", "sections" } do
+    printed, why = print_page(ctx, files[page], ncu.import_argv(path, report, page))
     if printed then
-      ctx.outputs[#ctx.outputs + 1] = page[1]
+      ctx.outputs[#ctx.outputs + 1] = files[page]
     else
-      ctx.note(("%s is left out: %s"):format(page[1], why))
+      ctx.note(("%s is left out: %s"):format(files[page], why))
     end
   end
   return true
