@@ -100,35 +100,28 @@ local function fits(value, kind)
 end
 
 
-local function check_choice(key, value, choices, where)
-  if lists.has(choices, value) then return end
-  local said = type(value) == "table" and "a table" or ("'%s'"):format(value)
-  bad(("%s: %s: %s is not one of %s%s"):format(where, key, said,
-    table.concat(choices, ", "), keys.suggestion(tostring(value), choices)))
-end
-
-
-local function limits(low, high)
-  if low and high then return ("between %s and %s"):format(low, high) end
-  return low and ("%s or more"):format(low) or ("%s or less"):format(high)
+local function in_words(value)
+  return type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))
 end
 
 
 local function check_value(key, declaration, value, where)
-  local kind = type_of(declaration)
+  local kind, choices, at = type_of(declaration), declaration.choices, where .. ": " .. key
   if declaration.one and type(value) ~= "table" then value = { value } end
   if not fits(value, kind) then
-    bad(("%s: %s: %s is expected, not %s"):format(where, key, wanted[kind],
-      type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))))
+    bad(("%s: %s is expected, not %s"):format(at, wanted[kind], in_words(value)))
   end
-  if declaration.choices then
-    for _, item in ipairs(kind == "list" and value or { value }) do
-      check_choice(key, item, declaration.choices, where)
+  for _, item in ipairs(not choices and {} or kind == "list" and value or { value }) do
+    if not lists.has(choices, item) then
+      bad(("%s: %s is not one of %s%s"):format(at, in_words(item), table.concat(choices, ", "),
+        keys.suggestion(tostring(item), choices)))
     end
   end
   local low, high = declaration.min, declaration.max
   if (low and value < low) or (high and value > high) then
-    bad(("%s: %s: %s is not %s"):format(where, key, tostring(value), limits(low, high)))
+    bad(("%s: %s is not %s"):format(at, tostring(value),
+      low and high and ("between %s and %s"):format(low, high)
+      or low and ("%s or more"):format(low) or ("%s or less"):format(high)))
   end
   return value
 end
@@ -166,15 +159,10 @@ end
 local function is_optional(declaration) return declaration[2] == nil or declaration[2] == "" end
 
 
-local function is_unset(declaration, value)
-  return value == yaml.null or value == nil or value == "" and is_optional(declaration)
-end
-
-
 function Layers:set(key, value, where)
   local declaration = self.declared[key] or unknown(key, self.declared, where)
   if self.trusted_only and self.untrusted[where] and declaration.runs then return end
-  if is_unset(declaration, value) then
+  if value == yaml.null or value == nil or value == "" and is_optional(declaration) then
     self.values[key] = declaration[2] == "" and "" or nil
   else
     self.values[key] = check_value(key, declaration, value, where)
@@ -283,21 +271,17 @@ local function parse_override(word)
 end
 
 
--- The same word, where it takes away what a group's name stands for: that which is there without.
-local function without_main(entry)
-  local main = main_key(defaults, entry.key)
-  if entry.action ~= "remove" or not main then return entry end
-  return { action = "set", key = entry.key, text = defaults[main][2] }
-end
-
-
--- What the words set, in their order, with the keys that foreign names stand for.
+-- What the words set, in their order, with the keys that foreign names stand for. A word that takes
+-- away what a group's name stands for sets that which is there without.
 local function overrides_of(declared, words, try)
   local function is_known(key) return declared[key] ~= nil end
   local function read(word)
     local entry = parse_override(word)
     local key, text = foreign.resolve(entry.key, entry.text, is_known)
-    return without_main(key and { action = entry.action, key = key, text = text } or entry)
+    if key then entry.key, entry.text = key, text end
+    local main = entry.action == "remove" and main_key(defaults, entry.key)
+    if main then entry.action, entry.text = "set", defaults[main][2] end
+    return entry
   end
   return lists.map(words, function(word) return try(read, word) end)
 end
@@ -340,14 +324,7 @@ end
 -- an empty table, so that recipes can look into it.
 local function as_tree(declared, values)
   local tree = {}
-  for key in pairs(declared) do
-    local value, at = values[key], tree
-    for name in key:gmatch "([^.]+)%." do
-      at[name] = at[name] or {}
-      at = at[name]
-    end
-    at[key:match "[^.]+$"] = value
-  end
+  for key in pairs(declared) do keys.put(tree, key, values[key]) end
   return tree
 end
 

@@ -2,6 +2,7 @@
 -- keys that stand for them here. With and without a leading "+" they mean the
 -- same as those keys; where a value has another form here, it is translated.
 local errors = require "llmprof.process.errors"
+local put = require("llmprof.tables.keys").put
 
 local foreign = {}
 
@@ -73,18 +74,6 @@ function foreign.resolve(key, value, is_known)
 end
 
 
--- Of a key that ends in a point the last name is empty, and one of nobody's.
-local function put(tree, key, value)
-  local before, last = key:match "^(.-)([^.]*)$"
-  local at = tree
-  for name in before:gmatch "[^.]+" do
-    if type(at[name]) ~= "table" then at[name] = {} end
-    at = at[name]
-  end
-  at[last] = value
-end
-
-
 local function walk(into, tree, is_known, prefix)
   for name, value in pairs(tree) do
     local key = prefix .. tostring(name)
@@ -92,7 +81,8 @@ local function walk(into, tree, is_known, prefix)
       walk(into, value, is_known, key .. ".")
     else
       local target, translation = foreign.resolve(key, value, is_known)
-      if target then put(into, target, translation) else put(into, key, value) end
+      if target then key, value = target, translation end
+      put(into, key, value)
     end
   end
 end

@@ -3,7 +3,7 @@
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
-local merged = require("llmprof.tables.keys").merged
+local keys = require "llmprof.tables.keys"
 local supervise = require "llmprof.run.supervise"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
@@ -91,20 +91,17 @@ local function word(value, run)
 end
 
 
-local function write_one(name, run)
-  run:write(layout.program(name:match "[^/]+$"), errors.check_as("usage", files.own(name)))
-end
-
-
 -- The files among the words that are built in are written into the run. Python files
 -- import their neighbours, so those are written out with them.
 local function write_built_in(argv, run)
   for _, value in ipairs(argv) do
     local name = type(value) == "string" and files.built_in(value)
-    if name then write_one(name, run) end
     local folder = name and name:match "^(.*)/[^/]+%.py$"
-    for _, beside in ipairs(folder and files.own_names(folder, ".py") or {}) do
-      write_one(("%s/%s.py"):format(folder, beside), run)
+    local names = folder and lists.map(files.own_names(folder, ".py"), function(beside)
+      return ("%s/%s.py"):format(folder, beside)
+    end) or { name or nil }
+    for _, own in ipairs(names) do
+      run:write(layout.program(own:match "[^/]+$"), errors.check_as("usage", files.own(own)))
     end
   end
 end
@@ -132,15 +129,6 @@ local function copy(value)
 end
 
 
-local function change(cfg, key, value)
-  for part in key:gmatch "([^.]+)%." do
-    cfg[part] = cfg[part] or {}
-    cfg = cfg[part]
-  end
-  cfg[key:match "[^.]+$"] = value
-end
-
-
 -- The configuration as the recipe's workload is to see it, a copy: fewer tokens may stand
 -- for many, in every capture of a run alike, so that the timeline and the counters
 -- are of the same work. changes go before what the configuration says. run.dir: the folder
@@ -149,8 +137,8 @@ local function representative(cfg, run, changes)
   local view = copy(cfg)
   view.run.dir = (run and run:absolute "" or "<run>/"):sub(1, -2)
   local tokens = cfg.run.representative_max_new_tokens
-  if tokens then change(view, "infer.max_new_tokens", tokens) end
-  for key, value in pairs(changes or {}) do change(view, key, value) end
+  if tokens then keys.put(view, "infer.max_new_tokens", tokens) end
+  for key, value in pairs(changes or {}) do keys.put(view, key, value) end
   return view
 end
 
@@ -198,33 +186,12 @@ end
 local LAST_LINES, LINE_BYTES = 12, 4096
 
 
--- The output, a line at a time: into the file of that name of the run if there is one,
--- whatever its length, and the last lines of it into the list `last`, but for those of which
--- `passing` says that they only tell how far a tool is.
-local function keeper(run, name, passing)
-  local self, file = { last = {} }, name and run:open_log(name)
-
-  function self.line(line)
-    if file then file:line(line) end
-    if passing and passing(line) then return end
-    self.last[#self.last + 1] = line:sub(1, LINE_BYTES)
-    if #self.last > LAST_LINES then table.remove(self.last, 1) end
-  end
-
-  function self.close()
-    if file then file:close() end
-  end
-
-  return self
-end
-
-
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle (gets the guard), passing (see keeper), guard (of run.guard; one that ends what
--- stalls unless given).
+-- on_idle (gets the guard), passing(line) (does it only tell how far a tool is), guard (of
+-- llmprof.run.supervise; one that ends what stalls unless given).
 -- With one that is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the last lines of the output. What the workload started
 -- has ended by then, daemons too.
@@ -234,20 +201,24 @@ function workload.run(ctx, given)
   for _, name_in in ipairs { layout.metrics_in, layout.operators_in } do
     fs.remove(ctx.run:path(name_in(given.folder)))
   end
-  local env = merged({ LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }, given.spec.env,
+  local env = keys.merged({ LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }, given.spec.env,
     given.env or {})
   local watch = given.guard or supervise.new { stall_s = ctx.cfg.workload.stall_s, works = true,
     folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, process.shown(given.argv) .. "\n") end
-  local output = keeper(ctx.run, given.log, given.passing)
+  local log, last = given.log and ctx.run:open_log(given.log), {}
   local noted <close> = private.workload()
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     grace = given.grace, kill_group = true, kill_orphans = true,
     mark = noted.mark, hold_signals = given.guard ~= nil,
     on_line = function(line)
-      output.line(line)
+      if log then log:line(line) end -- whatever its length
+      if not (given.passing and given.passing(line)) then
+        last[#last + 1] = line:sub(1, LINE_BYTES)
+        if #last > LAST_LINES then table.remove(last, 1) end
+      end
       watch:line()
       ctx.output(line)
       local said = line:match "^launch%.py: note: (.+)" -- for readers of the run
@@ -259,14 +230,14 @@ function workload.run(ctx, given)
     watch:idle(child)
     if given.on_idle then given.on_idle(watch) end
   end)
-  output.close()
+  if log then log:close() end
   if not result then errors.raise("failed", message) end
   for _, line in ipairs(process.left(result.orphans, "the workload")) do ctx.note(line) end
   if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
   if watch.why == "stalled" then
     result.ok, result.stalled_s, result.stuck = false, watch.stall_s, watch.stuck
   end
-  return result, output.last
+  return result, last
 end
 
 
@@ -341,11 +312,6 @@ local function architecture()
 end
 
 
-local function hexadecimal(bytes)
-  return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
-end
-
-
 local function read(source)
   local text, where = files.read_path(source)
   if not text then errors.raise("usage", where) end
@@ -356,7 +322,8 @@ end
 -- Where the program of a source is, or will be, on this machine.
 function workload.program_of(source)
   local stem = source:match "([^/]+)%.[^./]+$" or source:match "[^/]+$"
-  local key = hexadecimal(digest.sha256(read(source) .. "\0" .. architecture())):sub(1, 16)
+  local key = digest.base64(digest.sha256(read(source) .. "\0" .. architecture())):sub(1, 16)
+    :gsub("[^%w]", "_")
   return ("%s/programs/%s-%s"):format(files.folder "cache" or "/nonexistent", stem, key)
 end
 

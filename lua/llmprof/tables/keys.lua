@@ -72,6 +72,18 @@ local function child(of, value)
 end
 
 
+-- Put a value there, nil too, with tables on the way to it; what is there and is none goes. Of a
+-- path that ends in a point the last name is empty.
+function keys.put(tree, path, value)
+  local before, last = path:match "^(.-)([^.]*)$"
+  for name in before:gmatch "[^.]+" do
+    if type(tree[name]) ~= "table" then tree[name] = {} end
+    tree = tree[name]
+  end
+  tree[last] = value
+end
+
+
 -- Several values as one key: equal values give the same object. nil is a value like any
 -- other, tuples of different lengths differ. Objects are forgotten when nobody has them any
 -- more.
