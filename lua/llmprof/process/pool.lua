@@ -24,30 +24,24 @@ local LIST = getmetatable(json.list {})
 
 -- ---- there ----
 
-local function letter_of(value)
-  if value == true then return "t" elseif value == false then return "f" end
-  if value == json.null then return "0" elseif type(value) == "string" then return "s" end
-  return math.type(value) == "integer" and "i" or math.type(value) == "float" and "d" or nil
-end
-
+local LETTERS = { integer = "i", float = "d", string = "s" }
 
 -- Of a table its entries, then what ends them.
 local function add(parts, value)
-  if type(value) == "table" then
-    local mark = getmetatable(value)
-    if mark and mark ~= LIST then error "a table with a metatable of its own" end
-    parts[#parts + 1] = mark and "l" or "m"
-    for key, entry in next, value do
-      add(parts, key)
-      add(parts, entry)
-    end
-    parts[#parts + 1] = "."
-    return
+  local letter = value == true and "t" or value == false and "f" or value == json.null and "0"
+    or LETTERS[math.type(value) or type(value)]
+  local mark = not letter and type(value) == "table" and getmetatable(value)
+  if not letter and (type(value) ~= "table" or mark and mark ~= LIST) then
+    error(("a %s is no value to pack"):format(type(value)))
   end
-  local letter = letter_of(value)
-  if not letter then error(("a %s is no value to pack"):format(type(value))) end
-  parts[#parts + 1] = letter
+  parts[#parts + 1] = letter or mark and "l" or "m"
   if FORMS[letter] then parts[#parts + 1] = FORMS[letter]:pack(value) end
+  if letter then return end
+  for key, entry in next, value do
+    add(parts, key)
+    add(parts, entry)
+  end
+  parts[#parts + 1] = "."
 end
 
 

@@ -16,37 +16,24 @@ local identity = {}
 
 -- ---- the model ----
 
-local configured = { "name", "variant", "dtype" }
-
-
-local function count(value) return math.type(value) == "integer" and value or nil end
-
-
--- { total, active }, as the workload counted them, else by the description.
-local function parameters(said, described)
-  if type(said) == "table" and count(said.total) then
-    return { total = said.total, active = count(said.active), decoder = count(said.decoder) }
-  end
-  return described and { total = described.total, active = described.active } or nil
-end
-
-
 -- given: cfg (the configuration's model table), metrics (metrics.json), workload (of
 -- capture.json), arch (of llmprof.model); all but cfg may be nil. Everything that is
 -- known: docs/results.schema.json, model.
 function identity.full(given)
-  local said = {}
-  for _, key in ipairs(configured) do said[key] = given.cfg[key] end
-  said = merged(said, given.metrics and given.metrics.model or {})
-  local about = given.workload
+  local cfg, about, arch, described = given.cfg, given.workload, given.arch, nil
+  local said = merged({ name = cfg.name, variant = cfg.variant, dtype = cfg.dtype },
+    given.metrics and given.metrics.model or {})
   if about and about.weights then said.weights = about.weights end
-  local arch = given.arch
   if arch then
     local decoder = arch.decoder or {}
-    said.described = { source = arch.source, parameters = model.parameters(arch),
+    described = { source = arch.source, parameters = model.parameters(arch),
       formats = arch.formats, layers = decoder.num_hidden_layers, width = decoder.hidden_size }
   end
-  said.parameters = parameters(said.parameters, said.described and said.described.parameters)
+  local counted, other = said.parameters, described and described.parameters
+  said.described = described
+  -- as the workload counted them, else by the description
+  said.parameters = counted and { total = counted.total, active = counted.active,
+    decoder = counted.decoder } or other and { total = other.total, active = other.active }
   return said
 end
 

@@ -25,6 +25,9 @@ local SOURCE = "PyTorch's ranges around operators, in the process of the timelin
 local XLA_SOURCE = "XLA's ranges around instructions of its programs"
 
 
+local UNNAMED = "(unnamed)"
+
+
 local check = errors.check
 
 
@@ -56,25 +59,22 @@ local function reader_of_tags()
 end
 
 
--- By range row: { around (the range around it), operator, path (of a module), duration, own,
--- stage, shapes }.
+local RANGE = { "range", "tag", "parent", "duration", "self", "stage" }
+
+-- The ranges, a list, and by row: each with these columns, around (the range around it),
+-- operator, path (of a module) and shapes.
 local function read_ranges(of, found)
-  local frame = check(of:frame "ranges")
+  local frame, by_row, read = check(of:frame "ranges"), {}, reader_of_tags()
   stages.label_ranges(of, frame, found)
-  local columns, by_row, rows = {}, {}, frame:values "range"
-  for _, name in ipairs { "tag", "parent", "duration", "self", "stage" } do
-    local there = name ~= "stage" or not (found.by_engine or found.inferred)
-    columns[name] = there and frame:values(name) or {}
+  local unmarked = found.by_engine or found.inferred
+  local list = frame_rows.list(frame, lists.first(RANGE, unmarked and #RANGE - 1))
+  for _, range in ipairs(list) do
+    local said = read(range.tag or "")
+    range.operator, range.path, range.shapes = said.operator, said.path, said.shapes
+    by_row[range.range] = range
   end
-  local read = reader_of_tags()
-  for i, row in ipairs(rows) do
-    local said = read(columns.tag[i] or "")
-    by_row[row] = { operator = said.operator, path = said.path, shapes = said.shapes,
-      duration = columns.duration[i] or 0, own = columns.self[i] or 0,
-      stage = columns.stage[i] or nil }
-  end
-  for i, row in ipairs(rows) do by_row[row].around = by_row[columns.parent[i]] end
-  return by_row, rows
+  for _, range in ipairs(list) do range.around = by_row[range.parent] end
+  return list, by_row
 end
 
 
@@ -127,14 +127,14 @@ end
 
 
 local function add_call(rows, range)
-  local row = rows:of(range.operator)
-  row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + range.own
+  local row, own = rows:of(range.operator), range.self or 0
+  row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + own
   row.shapes = row.shapes or {}
-  if not is_inner(range) then row.host_total_ns = row.host_total_ns + range.duration end
+  if not is_inner(range) then row.host_total_ns = row.host_total_ns + (range.duration or 0) end
   if range.shapes then row.shapes[range.shapes] = (row.shapes[range.shapes] or 0) + 1 end
   if range.stage then
     local stage = rows:stage(row, range.stage)
-    stage.calls, stage.host_self_ns = stage.calls + 1, stage.host_self_ns + range.own
+    stage.calls, stage.host_self_ns = stage.calls + 1, stage.host_self_ns + own
   end
 end
 
@@ -204,18 +204,17 @@ end
 
 -- ---- together ----
 
--- What was launched, in order, as lists.
+-- What was launched, in order: list of { name, duration, range (of its operator), operator, module,
+-- stage, stage_range }.
 local function launched(found, by_row)
   local ops = check(found.ops:sort { { "api_start", false }, { "start", false } })
-  local list, names, durations = {}, ops:values "name", ops:values "duration"
-  local ranges, stage, instance = ops:values "range", ops:values "stage",
-    ops:values "stage_range"
-  for i, name in ipairs(names) do
-    local around = by_row[ranges[i]]
+  local list = frame_rows.list(ops, { "name", "duration", "range", "stage", "stage_range" })
+  for _, launch in ipairs(list) do
+    local around = by_row[launch.range]
     local range, module = outwards(around, "operator"), outwards(around, "path")
-    list[i] = { name = name or "(unnamed)", duration = durations[i] or 0,
-      range = range, operator = range and range.operator, module = module and module.path,
-      stage = stage[i] or nil, instance = instance[i] or nil }
+    launch.name, launch.duration = launch.name or UNNAMED, launch.duration or 0
+    launch.range, launch.operator = range, range and range.operator
+    launch.module = module and module.path
   end
   return list
 end
@@ -224,18 +223,16 @@ end
 local function launch_list(list)
   return operators.launch_list(#list, function(i)
     local launch = list[i]
-    return launch.name, launch.operator, launch.module, launch.instance, launch.stage
+    return launch.name, launch.operator, launch.module, launch.stage_range, launch.stage
   end)
 end
 
 
 local function made_of(of, declared, source)
   local found = stages.find(of, declared, "no")
-  local by_row, order = read_ranges(of, found)
+  local ranges, by_row = read_ranges(of, found)
   local rows = new_rows(json.list {})
-  for _, row in ipairs(order) do
-    if by_row[row].operator then add_call(rows, by_row[row]) end
-  end
+  for _, range in ipairs(lists.filtered(ranges, "operator")) do add_call(rows, range) end
   local list = launched(found, by_row)
   local own = lists.filtered(list, "range")
   for _, launch in ipairs(own) do add_launch(rows, launch.range, launch.name, launch.duration) end
@@ -349,18 +346,18 @@ end
 -- What it launched, in order of the calls, those of one by node where nodes are known: list
 -- of { name, duration, replay (the call, where it replays a graph), operator }.
 local function operations_of(trace)
-  local ranges, frame = {}, check(trace:frame "ranges")
-  for i, row in ipairs(frame:values "range") do ranges[row] = i end
-  local texts, domains = frame:values "text", frame:values "domain"
+  local ranges = {}
+  for _, range in ipairs(frame_rows.list(check(trace:frame "ranges"),
+    { "range", "text", "domain" })) do
+    if range.domain == OPERATORS then ranges[range.range] = range.text end
+  end
   local ops = check(check(trace:frame "gpu"):sort { { "api_start", false }, { "start", false } })
-  local list, names, durations = {}, ops:values "name", ops:values "duration"
-  local calls, api, around = ops:values "call", ops:values "api", ops:values "range"
-  for i, name in ipairs(names) do
-    local range = around[i] and ranges[around[i]]
-    local replays = api[i] and api[i]:find "GraphLaunch" ~= nil
-    list[i] = { name = name or "(unnamed)", duration = durations[i] or 0,
-      replay = replays and calls[i] or nil,
-      operator = range and domains[range] == OPERATORS and texts[range] or nil }
+  local list = frame_rows.list(ops, { "name", "duration", "call", "api", "range" })
+  for _, operation in ipairs(list) do
+    local replays = operation.api and operation.api:find "GraphLaunch"
+    operation.name, operation.duration = operation.name or UNNAMED, operation.duration or 0
+    operation.replay = replays and operation.call or nil
+    operation.operator, operation.range = ranges[operation.range], nil
   end
   return list
 end

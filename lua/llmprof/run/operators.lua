@@ -118,20 +118,16 @@ local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
 local function frame(recorded, name) return errors.check(recorded:frame(name)) end
 
 
-local function any_shape(shapes)
-  return lists.any(type(shapes) == "table" and shapes or {}, function(shape)
-    return type(shape) == "table" and #shape > 0
-  end)
-end
-
-
 -- Operator name -> the shapes of most of its calls, as far as recorded.
 local function frequent_shapes(host)
   local best, counts = {}, {}
   local groups = host:where { { "shapes", "~=", false } }:group { by = { "name", "shapes" } }
   for _, group in ipairs(groups) do
     local name, shapes = group.name or UNNAMED, json.decode(group.shapes)
-    if any_shape(shapes) and group.count > (counts[name] or 0) then
+    local is_any = lists.any(type(shapes) == "table" and shapes or {}, function(shape)
+      return type(shape) == "table" and #shape > 0
+    end)
+    if is_any and group.count > (counts[name] or 0) then
       best[name], counts[name] = shapes, group.count
     end
   end

@@ -27,32 +27,6 @@ local STAGES = { label = true, count = true, time_ns = true, profiled_ns = true,
   gpu_busy_ns = true, idle_share = true, launches = true, kernels_per_token = true, bound = true }
 
 
--- Watches the GPUs while programs run, if that is wanted. now() says how they are
--- doing, finish() how they did; say(line) shows a line.
-local function watcher(wanted, say)
-  local self, watch = {}, nil
-
-  function self.start()
-    if not wanted or watch then return end
-    watch = supervise.watch_gpus()
-    if watch.reason then say("no GPU to watch: " .. watch.reason) end
-  end
-
-  function self.now()
-    if not watch then return nil end
-    watch.sample()
-    return supervise.gpus_now(watch)
-  end
-
-  function self.finish()
-    for _, line in ipairs(watch and supervise.describe_gpus(watch.stop()) or {}) do say(line) end
-    watch = nil
-  end
-
-  return self
-end
-
-
 -- The live line of a step: its time, what it said last, how the GPUs are doing.
 local function live_line(name, took, what, gpus)
   return ("  %-10s %s   %s"):format(name, seconds(took),
@@ -100,7 +74,14 @@ local function writer(given)
     out.line(out.style("dim", INDENT .. text.clean(value)))
   end
 
-  local gpus = watcher(given.watch_gpu, detail)
+  -- how the GPUs are doing, which are watched while programs run, if that is wanted
+  local watch
+
+  local function gpus_now()
+    if not watch then return nil end
+    watch.sample()
+    return supervise.gpus_now(watch)
+  end
 
   local function step_line(name, took, note, color)
     out.clear()
@@ -108,7 +89,10 @@ local function writer(given)
     local said = output.wrap((" "):rep(NOTES) .. (note or ""), out.columns):sub(NOTES + 1)
     out.line("  " .. (color and out.style(color, label) or label)
       .. (" %s   %s"):format(took and seconds(took) or "        ", said))
-    gpus.finish()
+    for _, line in ipairs(watch and supervise.describe_gpus(watch.stop()) or {}) do
+      detail(line)
+    end
+    watch = nil
   end
 
   function ui.start(recipe, cfg, run)
@@ -129,12 +113,15 @@ local function writer(given)
 
   function ui.progress(name, took, said)
     what = said
-    out.status(live_line(name, took, what, gpus.now()))
+    out.status(live_line(name, took, what, gpus_now()))
   end
 
   function ui.tick(name, took)
-    gpus.start()
-    out.status(live_line(name, took, what, gpus.now()))
+    if given.watch_gpu and not watch then
+      watch = supervise.watch_gpus()
+      if watch.reason then detail("no GPU to watch: " .. watch.reason) end
+    end
+    out.status(live_line(name, took, what, gpus_now()))
   end
 
   function ui.command(argv)

@@ -74,7 +74,15 @@ end
 
 -- ---- reading ----
 
-local function read_trace(path, knowledge)
+local function base(path) return path:match "([^/]*)$" end
+
+
+-- One file's part, and sentences on what it lacks.
+local function part_of(path, knowledge)
+  if is_part(path) then
+    local made, message = part.decode(errors.check(fs.read(path)))
+    return made or errors.raise("failed", ("%s: %s"):format(path, message)), {}
+  end
   local opened = trace_file.open(path)
   trace_file.check(opened)
   local made, without = part.of(opened, path, knowledge), trace_file.without_time(opened)
@@ -84,32 +92,18 @@ local function read_trace(path, knowledge)
 end
 
 
--- One file's part, and sentences on what it lacks; or nil, why it is left out, and a code.
-local function read(path, knowledge)
-  local ok, result, without = errors.call(function()
-    if not is_part(path) then return read_trace(path, knowledge) end
-    local made, message = part.decode(errors.check(fs.read(path)))
-    if not made then errors.raise("failed", ("%s: %s"):format(path, message)) end
-    return made, {}
-  end)
-  if ok then return result, without end
-  if result.kind == "interrupted" or result.bug then error(result, 0) end
-  return nil, result.message, result.code
-end
-
-
-local function base(path) return path:match "([^/]*)$" end
-
-
 -- A file that was read: { path, made (its part), bytes (the same), mark (what tells it from the
 -- same one under another name), without (sentences on what it lacks) }, or { path, why } it is left
 -- out, and code.
 function rank_files.read(path, knowledge)
-  local made, said, code = read(path, knowledge)
-  if not made then return { path = path, why = said, code = code } end
+  local ok, made, without = errors.call(part_of, path, knowledge)
+  if not ok then
+    if made.kind == "interrupted" or made.bug then error(made, 0) end
+    return { path = path, why = made.message, code = made.code }
+  end
   local bytes, frames = part.encode(made)
   local about = errors.check(json.encode { made.about.epoch or false, made.about.ranks })
-  return { path = path, made = made, without = said, bytes = bytes,
+  return { path = path, made = made, without = without, bytes = bytes,
     mark = digest.base64(digest.sha256(about .. frames)) }
 end
 

@@ -36,46 +36,35 @@ local function name_of(path)
 end
 
 
--- A recipe that is called like a trace. stages: names, or nil: those of the trace
--- (llmprof.analysis.stages.outermost).
-local function recipe_of(path, stages)
-  local made = recipe.recipe { name = name_of(path), stages = stages,
-    workload = function() return recipe.fail "a trace cannot be run" end }
-  made.file, made.called, made.unwritten = "report", "report", not stages
-  return made
-end
-
-
 -- Reports that the cache keeps.
 local MOST_KEPT = 50
 
 
 -- ---- one ----
 
--- The command that makes it, as people would type it.
-local function command_of(given)
-  return lists.joined({ "llmprof", "report" }, given.paths, given.settings,
-    given.stages and { "--stages", table.concat(given.stages, ",") } or {},
-    given.recipe and { "--recipe", given.recipe.file } or {})
-end
-
-
-local function settings_of(given)
-  local list = { "capture=files", "files=" .. errors.check(json.encode(json.list(given.paths))) }
-  if given.out then list[#list + 1] = "out=" .. given.out end
-  if given.root then list[#list + 1] = "run.root=" .. given.root end
-  return lists.add(list, given.settings)
-end
-
-
 -- Make the bundle of traces. given: paths (files and folders), settings (KEY=VALUE), out
 -- (its folder) or root (where runs are kept), stages (names), recipe (of llmprof.recipe), resume
 -- (a run that goes on), quiet, verbose; all but the first two may be nil. Returns the run, its
 -- results and how many things were left out; raises where there is nothing to analyse.
 function reports.make(given)
-  local wanted = { recipe = given.recipe or recipe_of(given.paths[1], given.stages),
-    settings = settings_of(given), command = command_of(given), quiet = given.quiet,
-    resume = given.resume, verbose = given.verbose, brief = not given.verbose }
+  local made = given.recipe
+  if not made then -- one that is called like the trace
+    made = recipe.recipe { name = name_of(given.paths[1]), stages = given.stages,
+      workload = function() return recipe.fail "a trace cannot be run" end }
+    -- without stages those of the trace: llmprof.analysis.stages.outermost
+    made.file, made.called, made.unwritten = "report", "report", not given.stages
+  end
+  local settings = { "capture=files",
+    "files=" .. errors.check(json.encode(json.list(given.paths))) }
+  if given.out then settings[3] = "out=" .. given.out end
+  if given.root then settings[#settings + 1] = "run.root=" .. given.root end
+  local wanted = { recipe = made, settings = lists.add(settings, given.settings),
+    -- as people would type it
+    command = lists.joined({ "llmprof", "report" }, given.paths, given.settings,
+      given.stages and { "--stages", table.concat(given.stages, ",") } or {},
+      given.recipe and { "--recipe", given.recipe.file } or {}),
+    quiet = given.quiet, resume = given.resume, verbose = given.verbose,
+    brief = not given.verbose }
   local left_out, run = start.run(wanted, start.compose(wanted))
   return run, results_file.of_run(run), left_out
 end

@@ -44,11 +44,8 @@ local start = {}
 -- Python that runs nothing and writes numbers. They are the programs that llmprof's own
 -- tests use.
 
-local quote = process.quoted
-
 -- What plays which part, and which key of the configuration says so.
-local PARTS = { { key = "tools.nsys", program = "nsys" }, { key = "tools.ncu", program = "ncu" },
-  { key = "python", program = "workload" } }
+local PARTS = { { "tools.nsys", "nsys" }, { "tools.ncu", "ncu" }, { "python", "workload" } }
 
 local SHIPPED = "tests/standin/"
 local CAPTURE = "recipes/recorded/alt_llm"
@@ -71,40 +68,29 @@ local function capture_folder()
 end
 
 
--- A program that is no part of llmprof's tree, with what it reads of the environment.
-local SCRIPT = [[
-#!/bin/sh
-export STANDIN_LOG=%s STANDIN_SQLITE=%s STANDIN_RAW=%s
-exec bash %s "$@"
-]]
-
-
-local function write_program(path, text)
-  check(fs.write(path, text))
-  check(fs.chmod(path, tonumber("700", 8)))
-end
+-- What they read of the environment; common.sh is a part of each.
+local VARIABLES = "export STANDIN_LOG=%s STANDIN_SQLITE=%s STANDIN_RAW=%s\n"
 
 
 -- The stand-ins in a folder of their own: settings for a command line, and the folder,
 -- which goes when it is closed.
 function start.open_standins()
-  local capture = capture_folder()
+  local capture, quote = capture_folder(), process.quoted
   local folder = private.folder(os.getenv "TMPDIR" or "/tmp")
   check(fs.mkdirs(folder.path .. "/log"))
   check(fs.mkdirs(folder.path .. "/bin"))
-  local settings = { "capture=nsys" }
-  for _, name in ipairs { "common.sh", "nsys", "ncu", "workload" } do
-    write_program(folder.path .. "/" .. name, check(resources.get(SHIPPED .. name)))
+  local function write(name, before)
+    local path = ("%s/bin/%s"):format(folder.path, name)
+    check(fs.write(path, before .. check(resources.get(SHIPPED .. name))))
+    check(fs.chmod(path, tonumber("700", 8)))
+    return path
   end
-  for _, part in ipairs(PARTS) do
-    local path = ("%s/bin/%s"):format(folder.path, part.program)
-    write_program(path, SCRIPT:format(quote(folder.path .. "/log"),
-      quote(capture .. "/" .. layout.recorded_name(layout.timeline)),
-      quote(capture .. "/" .. layout.recorded_name(layout.counters)),
-      quote(folder.path .. "/" .. part.program)))
-    settings[#settings + 1] = ("%s=%s"):format(part.key, path)
-  end
-  return settings, folder
+  write("common.sh", VARIABLES:format(quote(folder.path .. "/log"),
+    quote(capture .. "/" .. layout.recorded_name(layout.timeline)),
+    quote(capture .. "/" .. layout.recorded_name(layout.counters))))
+  return lists.joined({ "capture=nsys" }, lists.map(PARTS, function(part)
+    return ("%s=%s"):format(part[1], write(part[2], ""))
+  end)), folder
 end
 
 
@@ -147,12 +133,13 @@ local function check_trust(given, composed)
 end
 
 
-local function continue(given, root)
+local function continue(given, root, command)
   local run = artifacts.open(given.resume, root)
   if run.manifest.recipe ~= given.recipe.name then
     errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
       tostring(run.manifest.recipe), given.recipe.name))
   end
+  run.command = command
   run:reopen()
   return run
 end
@@ -161,19 +148,12 @@ end
 local function open_run(given, cfg)
   local begun, id
   if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
-  if given.resume and not begun then return continue(given, cfg.run.root) end
+  -- that which began the run, not one that continued it
+  local command = start.words(setmetatable({ resume = false }, { __index = given }))
+  if given.resume and not begun then return continue(given, cfg.run.root, command) end
   return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
     id = id or cfg.run.id, recipe = given.recipe.name, recipe_file = given.recipe.file,
-    -- that which began the run, not one that continued it
-    command = start.words(setmetatable({ resume = false }, { __index = given })) }
-end
-
-
--- The command that goes on with a run of this process.
-local function continuation(given, run)
-  local resumed = { resume = run.root and run.id or run.dir }
-  return "continue it: "
-    .. process.shown(start.words(setmetatable(resumed, { __index = given })))
+    command = command }
 end
 
 
@@ -184,13 +164,6 @@ local function note_broken(run)
     local _, message = workload.metrics(run, folder)
     if message then run:add_partial(message) end
   end
-end
-
-
--- Did it come to nothing, so that no run is kept? A folder that was asked for stays.
-local function is_false_start(given, run, failure)
-  return failure ~= nil and failure.kind ~= "interrupted" and not given.resume
-    and run.root ~= nil and pipeline.is_unbegun(run)
 end
 
 
@@ -211,10 +184,13 @@ function start.run(given, composed)
   if given.standins then run:add_partial(STANDINS) end
   note_broken(run)
   if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
-  ctx.is_gone = is_false_start(given, run, failure)
+  local interrupted = failure and failure.kind == "interrupted"
+  -- no run that came to nothing is kept; a folder that was asked for stays
+  ctx.is_gone = failure and not interrupted and not given.resume and run.root ~= nil
+    and pipeline.is_unbegun(run)
   ui.finish(ctx, failure)
   if ctx.is_gone then artifacts.remove(run.dir) end
-  if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
+  if interrupted then failure.hint = run:continuation() end
   if failure then error(failure, 0) end
   local partial = run.manifest.partial or {} -- what is not in the bundle though it should be
   for _, line in ipairs(partial) do out.complain(line) end
@@ -231,34 +207,19 @@ end
 
 local INDENT = (" "):rep(14)
 
--- A bundle that nothing is written into.
-local paper = {}
-
-
-function paper:path(name) return self.dir .. "/" .. name end
-
-
-paper.absolute = paper.path
-
-
--- What the steps before a capture would leave: no tool is looked for.
-local function state_on_paper(cfg)
-  local found = {}
-  for _, vendor in ipairs(vendors) do
-    found[vendor.name] = { name = vendor.name, path = cfg.tools[vendor.name] or vendor.name }
-  end
-  return { tools = found }
-end
-
-
 -- What each step starts, as far as it is known before anything ran: step name -> list
 -- of argv, and of texts about them. made: the recipe; cfg: the composed values; kept:
 -- the timeline of a run that is resumed (optional). Raises what cannot work.
 function start.would_run(made, cfg, kept)
   local source = captures.of(cfg)
   for _, vendor in ipairs(vendors) do vendor.check(cfg[vendor.name]) end
-  local ctx = { recipe = made, cfg = cfg, state = state_on_paper(cfg),
-    run = setmetatable({ dir = "<run>" }, { __index = paper }) }
+  local tools, run = {}, {} -- none is looked for, and nothing is written
+  for _, vendor in ipairs(vendors) do
+    tools[vendor.name] = { name = vendor.name, path = cfg.tools[vendor.name] or vendor.name }
+  end
+  function run.path(_, name) return "<run>/" .. name end
+  run.absolute = run.path
+  local ctx = { recipe = made, cfg = cfg, state = { tools = tools }, run = run }
   kept = kept or source.kept and source.kept(ctx)
   local selected -- what is selected from the kept timeline, in words
   if kept then

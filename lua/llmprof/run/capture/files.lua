@@ -16,6 +16,7 @@ local members = require "llmprof.ranks.members"
 local merged = require "llmprof.ranks.merged"
 local marked_operators = require "llmprof.run.marked_operators"
 local operators = require "llmprof.run.operators"
+local recorded = require "llmprof.run.capture.recorded"
 local text = require "llmprof.text"
 local live = require "llmprof.run.capture.live"
 local trace_file = require "llmprof.trace.file"
@@ -144,15 +145,10 @@ function files.kept(ctx) return given(ctx).timeline end
 
 
 function files.preview(ctx)
-  local used, list = given(ctx), { timeline = {} }
-  for i, path in ipairs(used.traces) do list.timeline[i] = "takes " .. path end
-  for _, file in ipairs(layout.recorded) do
-    local path = used.files[file.target]
-    if path then
-      list[file.step] = list[file.step] or {}
-      table.insert(list[file.step], "takes " .. path)
-    end
-  end
+  local used = given(ctx)
+  local list = recorded.taken(function(file) return used.files[file.target] end)
+  list.timeline = lists.joined(lists.map(used.traces, function(path) return "takes " .. path end),
+    list.timeline or {})
   return list
 end
 
@@ -203,12 +199,9 @@ end
 
 -- ---- what belongs to it ----
 
-local NO_COUNTERS = {
-  nsys = "an export of Nsight Systems has none, and there is no raw page of ncu next to it",
-  torch = "traces of torch.profiler have none, and there is no raw page of ncu next to it",
-  xplane = "profiles of XLA have none, and there is no raw page of ncu next to it",
-  spool = "the recording has none, and there is no raw page of ncu next to it",
-}
+local WITHOUT = { nsys = "an export of Nsight Systems has none",
+  torch = "traces of torch.profiler have none", xplane = "profiles of XLA have none",
+  spool = "the recording has none" }
 
 -- The raw page of a report of ncu, by the ncu of this machine.
 local function print_page(ctx, report)
@@ -241,17 +234,14 @@ function files.counters(ctx)
   elseif used.files[layout.ncu.report] then
     return print_page(ctx, used.files[layout.ncu.report])
   end
-  return false, NO_COUNTERS[used.format]
+  return false, WITHOUT[used.format] .. ", and there is no raw page of ncu next to it"
 end
 
 
-local NO_OPERATORS = {
-  nsys = "an export of Nsight Systems names no operators, and there is no operators.json or "
-    .. "trace of torch.profiler next to it",
-  spool = "the recording has none, and there is no operators.json or trace of torch.profiler "
-    .. "next to it",
-  xplane = "no instruction of a program is marked in it",
-}
+local NO_FILE = ", and there is no operators.json or trace of torch.profiler next to it"
+
+local NO_OPERATORS = { nsys = "an export of Nsight Systems names no operators" .. NO_FILE,
+  spool = WITHOUT.spool .. NO_FILE, xplane = "no instruction of a program is marked in it" }
 
 -- Of a trace of torch.profiler, or what a workload wrote; nil and why where there are none.
 local function read_operators(ctx, used)

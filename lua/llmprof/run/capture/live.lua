@@ -10,6 +10,7 @@ local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local operators = require "llmprof.run.operators"
 local supervise = require "llmprof.run.supervise"
 local text = require "llmprof.text"
@@ -51,7 +52,7 @@ end
 -- ---- operators ----
 
 -- What a workload is told that is to profile its own operators.
-local OPERATORS_PASS = { LLMPROF_OPERATORS = "1" }
+local OPERATORS_PASS = "LLMPROF_OPERATORS"
 
 
 local function run_operators(ctx)
@@ -59,7 +60,7 @@ local function run_operators(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
   local folder = layout.workload.operators_pass
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
-    log = layout.log_in(folder), env = OPERATORS_PASS })
+    log = layout.log_in(folder), env = { [OPERATORS_PASS] = "1" } })
   if operators.find(ctx.run:path(folder)) then return true end
   local ended = workload.complaint(result)
   return false, ended and ("the operators pass failed: %s: %s"):format(ended,
@@ -69,20 +70,12 @@ end
 
 local function preview_operators(ctx)
   if ctx.cfg.operators == "off" then return nil end
-  local words = workload.describe(ctx.recipe, ctx.cfg).argv
-  for name, value in pairs(OPERATORS_PASS) do
-    words = table.move(words, 1, #words, 2, { ("%s=%s"):format(name, value) })
-  end
-  return { words }
+  return { lists.joined({ OPERATORS_PASS .. "=1" },
+    workload.describe(ctx.recipe, ctx.cfg).argv) }
 end
 
 
 -- ---- the source ----
-
-local function shown(vendor, version)
-  return version and ("%s %s"):format(vendor.product, version) or nil
-end
-
 
 -- A source (of llmprof.run.capture) that takes the timeline and the counters so.
 function live.new(timeline, counters)
@@ -120,9 +113,11 @@ function live.new(timeline, counters)
   end
 
   function source.about(ctx)
-    local machine = ctx.state.environment.captured_on
-    return { tool = shown(timeline.vendor, machine[timeline.vendor.name]),
-      counters_tool = shown(counters.vendor, machine[counters.vendor.name]) }
+    local function shown(vendor)
+      local known = ctx.state.environment.captured_on[vendor.name]
+      return known and ("%s %s"):format(vendor.product, known) or nil
+    end
+    return { tool = shown(timeline.vendor), counters_tool = shown(counters.vendor) }
   end
 
   -- One of the two tools, or what is left out without it.
@@ -207,14 +202,6 @@ end
 
 function live.after(ctx, spec)
   measure_plain(ctx, spec, layout.workload.after, live.runs_after(ctx))
-end
-
-
--- The commands of a timeline with those of these runs around them.
-function live.with_plain(ctx, argv, list)
-  if live.runs_before(ctx) then table.insert(list, 1, argv) end
-  if live.runs_after(ctx) then table.insert(list, argv) end
-  return list
 end
 
 

@@ -99,12 +99,6 @@ local values = { ["counters.by"] = { on = true, auto = true, off = true },
 function recorded.heeds(key) return defaults[key] ~= nil and heeded[key:match "^[^.]+"] == true end
 
 
-local function is_followed(key, value)
-  return defaults[key] and (recorded.heeds(key) or followed[key] or followed[key:match "^[^.]+"]
-    or values[key] and values[key][value])
-end
-
-
 -- Does a list of inputs have those that the workload ran on?
 local function has_inputs(path, folder)
   local metrics = errors.unless_systems(document.read(folder .. "/"
@@ -120,13 +114,6 @@ end
 
 local function text_of(value)
   return type(value) == "string" and value ~= "" and value or yaml.encode_line(value)
-end
-
-
--- The value that a capture was made with: as text, nil where it does not say.
-local function value_of(tree, key)
-  local value = keys.at(tree, key)
-  return value ~= nil and value ~= process.HIDDEN and text_of(value) or nil
 end
 
 
@@ -152,9 +139,11 @@ function recorded.check(made, composed)
   local with = folder and recorded.captured_with { cfg = cfg, recipe = made }
   for _, key in ipairs(keys.sorted(composed.origins)) do
     local value = composed.values[key]
-    local follows = handed and defaults[key] ~= nil or is_followed(key, value)
+    local follows = defaults[key] and (handed or recorded.heeds(key) or followed[key]
+      or followed[key:match "^[^.]+"] or values[key] and values[key][value])
     if is_set(composed, key) and not follows then
-      local was, is = value_of(with, key), value ~= nil and text_of(value) or "null"
+      local had, is = keys.at(with, key), value ~= nil and text_of(value) or "null"
+      local was = had ~= nil and had ~= process.HIDDEN and text_of(had) or nil
       local same = key == "inputs.manifest" and folder and has_inputs(value, folder)
       if is ~= was and not same then
         wrong[#wrong + 1] = ("%s=%s (%s)"):format(key, is, was and "it has " .. was
@@ -179,17 +168,25 @@ function recorded.kept(ctx)
 end
 
 
--- Nothing is started: which files are taken, and how the kernels that are selected
--- would be measured.
-function recorded.preview(ctx)
-  local folder, list = recorded.folder(ctx.cfg, ctx.recipe), {}
+-- For a preview: which files are taken, by step; path_of(file): where one of layout.recorded lies.
+function recorded.taken(path_of)
+  local list = {}
   for _, file in ipairs(layout.recorded) do
-    local path = folder .. "/" .. file.name
-    if fs.stat(path) then
+    local path = path_of(file)
+    if path and fs.stat(path) then
       list[file.step] = list[file.step] or {}
       table.insert(list[file.step], "takes " .. path)
     end
   end
+  return list
+end
+
+
+-- Nothing is started: which files are taken, and how the kernels that are selected
+-- would be measured.
+function recorded.preview(ctx)
+  local folder = recorded.folder(ctx.cfg, ctx.recipe)
+  local list = recorded.taken(function(file) return folder .. "/" .. file.name end)
   if ctx.state.plan then
     list.select = { "these would be measured on a GPU by",
       table.unpack(under_ncu.preview(ctx)) }
@@ -220,14 +217,6 @@ function recorded.rank_files(ctx)
 end
 
 
--- Of several ranks' files the first is the timeline.
-local function take_rank(ctx, file)
-  local first = file.target == layout.timeline and recorded.rank_files(ctx)[1]
-  if first then ctx.run:begin_taking(first, file.target) end
-  return first
-end
-
-
 -- Copy the files of a step into the run; false, why when one that it cannot do
 -- without is not there.
 local function take(ctx, step)
@@ -236,9 +225,12 @@ local function take(ctx, step)
     return one.step == step
   end)) do
     local from = ctx.state.folder .. "/" .. file.name
+    if file.target == layout.timeline and not fs.stat(from) then
+      from = recorded.rank_files(ctx)[1] or from -- of several ranks' files the first is it
+    end
     if fs.stat(from) then
       copy(ctx.run, from, file.target)
-    elseif file.needed and not take_rank(ctx, file) then
+    elseif file.needed then
       return false, "the recorded capture has no " .. file.name
     end
   end

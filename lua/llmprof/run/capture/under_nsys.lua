@@ -264,8 +264,10 @@ function under_nsys.preview(ctx)
   if spec.ranks then
     report, target = layout.rank_report(workload.RANK), layout.rank_export(workload.RANK)
   end
-  return live.with_plain(ctx, spec.argv, { profile_argv(ctx, spec),
-    nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target)) })
+  local plain = { spec.argv }
+  return lists.joined(live.runs_before(ctx) and plain or {}, { profile_argv(ctx, spec),
+    nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target)) },
+    live.runs_after(ctx) and plain or {})
 end
 
 

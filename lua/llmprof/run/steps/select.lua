@@ -27,36 +27,19 @@ local step = { name = "select", summary = "choose the kernels to measure",
 -- enough in number. Never those that talk to other GPUs: one that is replayed waits for its
 -- peers for ever.
 
--- The kernels of each group in the order of the list, which is by total time; `others`: what
--- the list only sums up.
-local function grouped(list, per_stage)
-  local function name_of(kernel) return per_stage and kernel.stage or "all" end
-  local _, groups = lists.grouped(list, name_of)
-  for _, other in ipairs(list.others or {}) do
-    local group = groups[name_of(other)] or {}
-    group.others = group.others or {}
-    table.insert(group.others, other)
-  end
-  return sorted_keys(groups), groups
+local function total(list) return lists.sum(list, "total_ns") end
+
+
+local function share_of(part, list)
+  local whole = total(list)
+  return whole > 0 and total(part) / whole or nil
 end
 
 
-local function total(list)
-  return lists.sum(list, "total_ns") + lists.sum(list.others or {}, "total_ns")
-end
-
-
-local function measurable(list)
-  local function is_alone(kernel) return kernel.category ~= categories.COMMUNICATION end
-  local taken = lists.filtered(list, is_alone)
-  taken.others = lists.filtered(list.others or {}, is_alone)
-  return taken
-end
-
-
--- The largest, as many as the policy asks for.
-local function by_policy(list, policy)
-  local whole, covered, taken = total(list), 0, {}
+-- Of a list by total time the largest, as many as the policy asks for. whole: of all that may be
+-- measured.
+local function by_policy(list, policy, whole)
+  local covered, taken = 0, {}
   for _, kernel in ipairs(list) do
     if #taken >= policy.kernels or (whole > 0 and covered / whole >= policy.coverage) then break end
     taken[#taken + 1] = kernel
@@ -66,32 +49,36 @@ local function by_policy(list, policy)
 end
 
 
-local function share_of(part, list)
-  local whole = total(list)
-  return whole > 0 and total(part) / whole or nil
-end
-
-
 -- Apply the policy. policy: kernels, coverage (0..1), per_stage; wanted: a set
 -- of kernels of the list that takes the place of the first two. Returns
 -- { policy, groups = { name, kernels (ids), coverage, of }, kernels (ids),
---   coverage, filter }, coverage being the share of the GPU time covered.
+--   coverage, filter }, coverage being the share of the GPU time covered, of which list.others
+--   sums up a part.
 function step.apply(list, policy, wanted)
-  local chosen, groups = {}, {}
-  local order, members = grouped(list, policy.per_stage)
-  for i, name in ipairs(order) do
+  local chosen, groups, others = {}, {}, list.others or {}
+  local is_other, every = lists.set(others), lists.joined(list, others)
+  local _, members = lists.grouped(every, function(kernel)
+    return policy.per_stage and kernel.stage or "all"
+  end)
+  for _, name in ipairs(sorted_keys(members)) do
     local all = members[name]
-    local candidates = measurable(all)
-    local taken = wanted
-      and lists.filtered(candidates, function(kernel) return wanted[kernel] end)
-      or by_policy(candidates, policy)
-    lists.add(chosen, taken)
-    groups[i] = { name = name, kernels = lists.map(taken, "id"), coverage = share_of(taken, all),
-      of = #all }
+    local measurable = lists.filtered(all, function(kernel)
+      return kernel.category ~= categories.COMMUNICATION
+    end)
+    local candidates = lists.filtered(measurable, function(kernel)
+      return not is_other[kernel] and (not wanted or wanted[kernel])
+    end)
+    local taken = wanted and candidates or by_policy(candidates, policy, total(measurable))
+    local of = #lists.filtered(all, function(kernel) return not is_other[kernel] end)
+    if of > 0 then
+      lists.add(chosen, taken)
+      groups[#groups + 1] = { name = name, kernels = lists.map(taken, "id"),
+        coverage = share_of(taken, all), of = of }
+    end
   end
   local names = lists.map(chosen, "short_name")
   return { policy = policy, groups = groups, kernels = lists.map(chosen, "id"), chosen = chosen,
-    coverage = share_of(chosen, list),
+    coverage = share_of(chosen, every),
     filter = #names > 0 and errors.check(ncu.filter_regex(names)) or nil }
 end
 
@@ -101,7 +88,8 @@ end
 -- Which kernels of a timeline are to be measured, by the recipe or by the policy of the
 -- configuration.
 
--- This many times as many kernels of each stage where they cost little.
+-- This many times as many kernels of each stage where they cost little, until they cover as much
+-- as is wanted.
 local CHEAP = 2
 
 
@@ -121,25 +109,6 @@ local function set_of(chosen, list)
 end
 
 
--- The recipe may choose from the list itself: it returns the kernels it wants.
-local function by_recipe(ctx, list)
-  local shown = lists.joined(list)
-  local chosen = recipe.call("select_kernels", ctx.recipe.select_kernels, shown, ctx.cfg)
-  local made = step.apply(list, ctx.cfg.top_n, set_of(chosen, list))
-  made.policy = { by = "recipe", per_stage = ctx.cfg.top_n.per_stage }
-  return made
-end
-
-
--- What the configuration says of how many. Where a kernel costs little there may be more of
--- them until they cover as much as is wanted.
-local function policy_of(ctx)
-  local policy, source = ctx.cfg.top_n, ctx.state.capture
-  if not (source and source.cheap and source.cheap(ctx)) then return policy end
-  return merged(policy, { kernels = CHEAP * policy.kernels })
-end
-
-
 -- Of a list of llmprof.analysis.kernels.table with categories; found: of
 -- llmprof.analysis.stages.find.
 function step.select_kernels(ctx, list, found)
@@ -147,8 +116,16 @@ function step.select_kernels(ctx, list, found)
   local candidates = lists.filtered(list, function(kernel)
     return not focus or focus[kernel.stage]
   end)
-  return ctx.recipe.select_kernels and by_recipe(ctx, candidates)
-    or step.apply(candidates, policy_of(ctx))
+  local policy, source, choose = ctx.cfg.top_n, ctx.state.capture, ctx.recipe.select_kernels
+  if choose then -- from the list itself
+    local chosen = recipe.call("select_kernels", choose, lists.joined(candidates), ctx.cfg)
+    local made = step.apply(candidates, policy, set_of(chosen, candidates))
+    made.policy = { by = "recipe", per_stage = policy.per_stage }
+    return made
+  elseif source and source.cheap and source.cheap(ctx) then
+    policy = merged(policy, { kernels = CHEAP * policy.kernels })
+  end
+  return step.apply(candidates, policy)
 end
 
 

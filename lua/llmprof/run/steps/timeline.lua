@@ -49,16 +49,6 @@ local function read_metrics(ctx)
 end
 
 
--- Of the runs without a profiler, those that gave numbers.
-local function read_plain(ctx)
-  local plain = {}
-  for _, folder in ipairs { layout.workload.before, layout.workload.after } do
-    plain[#plain + 1] = workload.metrics(ctx.run, folder)
-  end
-  ctx.state.plain = #plain > 0 and plain or nil
-end
-
-
 function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 
@@ -74,7 +64,11 @@ function step.restore(ctx)
     own_times.requests_overlap(ctx.state.metrics))
   local recall = ctx.state.capture.recall
   ctx.state.taken = recall and recall(ctx) or {}
-  read_plain(ctx)
+  -- of the runs without a profiler, those that gave numbers
+  local plain = lists.map({ layout.workload.before, layout.workload.after }, function(folder)
+    return (workload.metrics(ctx.run, folder))
+  end)
+  ctx.state.plain = #plain > 0 and plain or nil
   if ctx.run:has(layout.gpu_samples) then
     ctx.state.samples = errors.check(document.read(ctx.run:path(layout.gpu_samples),
       "gpu_samples"))
