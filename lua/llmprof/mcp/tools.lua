@@ -91,10 +91,7 @@ local function check_filter(rows, wanted)
 end
 
 
-local function rows_of(said)
-  local rows = errors.check(json.decode(said))
-  return rows.rows or rows
-end
+local function decoded(said) return errors.check(json.decode(said)) end
 
 
 -- ---- the tools ----
@@ -109,7 +106,7 @@ end
 -- A comparison with no more than this many kernels of each, those that took as long as
 -- before none of them; it says how many are left out.
 local function compared(said, most)
-  local made = errors.check(json.decode(said))
+  local made = decoded(said)
   for _, one in ipairs(made.comparisons) do
     local changed = lists.filtered(one.kernels, function(kernel)
       return kernel.difference_ns ~= 0
@@ -126,7 +123,7 @@ local list = {
     .. "Times are ns.",
     schema = object { top = whole("Rows at most (20)", 1) },
     call = function(given, server, run)
-      return encode_rows(rows_of(run(asking(server, "ls"))), given.top or 20)
+      return encode_rows(decoded(run(asking(server, "ls"))), given.top or 20)
     end },
   { name = "digest", description = "One run in a few lines: model, GPU, speed, verdict, the moves "
     .. "with most to gain, top kernels, how far to trust it. Ask this first; null: not measured.",
@@ -145,7 +142,7 @@ local list = {
     call = function(given, server, run)
       local words = asking(server, "show", tools.check_word(given.run, "run"))
       if given.section then words[#words + 1] = tools.check_word(given.section, "section") end
-      local rows, wanted = rows_of(run(words)), given.filter or {}
+      local rows, wanted = decoded(run(words)), given.filter or {}
       check_filter(rows, wanted)
       return encode_rows(lists.filtered(rows, function(row) return fits(row, wanted) end),
         given.top or 50)

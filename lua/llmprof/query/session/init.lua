@@ -158,12 +158,6 @@ local is_global = lists.set(lists.map(session.globals, function(global) return g
 function session.has(name) return is_global[name] == true end
 
 
-local function open_files(paths)
-  local source = require "llmprof.query.session.source"
-  return lists.flat(paths, source.all)
-end
-
-
 local function find(files, name)
   for _, file in ipairs(files) do
     if file[name] then return file[name] end
@@ -187,24 +181,21 @@ end
 -- there are; nil: all.
 function session.open(paths, offered)
   local self, files = {}, nil
-  local function get(_, name)
+  local own = {
+    files = function() return files end,
+    overlap = function() return require("llmprof.query").overlap end,
+    help = function()
+      return require("llmprof.query.session.help").new(self, offered or is_global)
+    end,
+  }
+  return setmetatable(self, { __index = function(_, name)
     if not (offered or is_global)[name] then return nil end
-    files = files or open_files(paths)
+    files = files or lists.flat(paths, require("llmprof.query.session.source").all)
     looked_at[self] = files
-    local value
-    if name == "files" then
-      value = files
-    elseif name == "overlap" then
-      value = require("llmprof.query").overlap
-    elseif name == "help" then
-      value = require("llmprof.query.session.help").new(self, offered or is_global)
-    else
-      value = find(files, name)
-    end
+    local value = own[name] and own[name]() or find(files, name)
     rawset(self, name, value)
     return value
-  end
-  return setmetatable(self, { __index = get })
+  end })
 end
 
 
