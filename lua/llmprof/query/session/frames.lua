@@ -35,81 +35,55 @@ local among = {
 }
 
 
--- A column without values.
-local function absent(frame, name, type)
-  return rows.extend(frame, {}, { { name = name, type = type or "integer" } })
-end
-
-
 -- ---- lazy columns ----
-
-local function declare(names, type, unit)
-  return lists.map(names, function(name) return { name = name, type = type, unit = unit } end)
-end
-
-
-local function times(source, names)
-  return function(frame)
-    local all = check(source.trace:frame "gpu"):select { "op", "start", "end", "pid", "device",
-      "context", "stream", "name", "kind" }
-    local view, made = frame:select { "op" }, names.make(all)
-    for _, name in ipairs(names) do spans.look_up(view, "op", made, name, name) end
-    return view
-  end
-end
-
-
-local function repeats(source)
-  return function(frame)
-    local of = stages.by_range(source.found, "rep")
-    return rows.extend(frame:select { "stage_range" }, { "stage_range" }, { { name = "rep",
-      type = "integer", get = function(key) return of[key.stage_range] end } })
-  end
-end
-
-
-local function steps(source)
-  return function(frame)
-    local view = frame:select { "pid", "device", "start", "api_start" }
-    if not source.places.known then return absent(view, "step") end
-    return places.add_steps(source.places, view)
-  end
-end
-
-
--- What ranges name, else what joined from another run. The operations of both are
--- numbered alike.
-local function named(source, what)
-  return function(frame)
-    local view = frame:select { "op" }
-    if places.names(source.places, what) then return places["add_" .. what](source.places, view) end
-    if not source.joined then return absent(view, what, "string") end
-    return spans.look_up(view, "op", source.joined, what, what)
-  end
-end
-
-
-local function placed(source, add, ...)
-  local names = { ... }
-  return function(frame) return add(source.places, frame:select(names)) end
-end
-
 
 -- Promise a frame of operations its columns. source: with trace, found, places and joined.
 function frames.add_to(source, frame)
+  local function add(names, type, make, unit)
+    frame:lazy(lists.map(names, function(name)
+      return { name = name, type = type, unit = unit }
+    end), make)
+  end
   for _, names in ipairs(among) do
-    frame:lazy(declare(names, "integer", "ns"), times(source, names))
+    add(names, "integer", function(own)
+      local all = check(source.trace:frame "gpu"):select { "op", "start", "end", "pid", "device",
+        "context", "stream", "name", "kind" }
+      local view, made = own:select { "op" }, names.make(all)
+      for _, name in ipairs(names) do spans.look_up(view, "op", made, name, name) end
+      return view
+    end, "ns")
   end
   if not rows.has(frame, "rank") then
-    frame:lazy(declare({ "rank" }, "integer"),
-      placed(source, places.add_rank, "pid", "device"))
+    add({ "rank" }, "integer", function(own)
+      return places.add_rank(source.places, own:select { "pid", "device" })
+    end)
   end
-  frame:lazy(declare({ "rep" }, "integer"), repeats(source))
-  frame:lazy(declare({ "step" }, "integer"), steps(source))
-  frame:lazy(declare({ "layer" }, "integer"),
-    placed(source, places.add_layer, "op", "pid", "device", "start", "api_start"))
-  frame:lazy(declare({ "module" }, "string"), named(source, "module"))
-  frame:lazy(declare({ "operator" }, "string"), named(source, "operator"))
+  add({ "rep" }, "integer", function(own)
+    local of = stages.by_range(source.found, "rep")
+    return rows.extend(own:select { "stage_range" }, { "stage_range" }, { { name = "rep",
+      type = "integer", get = function(key) return of[key.stage_range] end } })
+  end)
+  add({ "step" }, "integer", function(own)
+    local view = own:select { "pid", "device", "start", "api_start" }
+    return source.places.known and places.add_steps(source.places, view)
+      or rows.extend(view, {}, { { name = "step", type = "integer" } })
+  end)
+  add({ "layer" }, "integer", function(own)
+    return places.add_layer(source.places,
+      own:select { "op", "pid", "device", "start", "api_start" })
+  end)
+  -- what ranges name, else what joined from another run: the operations of both are numbered alike
+  for _, what in ipairs { "module", "operator" } do
+    add({ what }, "string", function(own)
+      local view = own:select { "op" }
+      if places.names(source.places, what) then
+        return places["add_" .. what](source.places, view)
+      elseif source.joined then
+        return spans.look_up(view, "op", source.joined, what, what)
+      end
+      return rows.extend(view, {}, { { name = what, type = "string" } })
+    end)
+  end
   return frame
 end
 
