@@ -94,15 +94,6 @@ function annotations.classes(name, prefix, others)
 end
 
 
-local function results_classes()
-  local names, list = { "results" }, { { name = "Results: llmprof.results", fields = {} } }
-  for _, name in ipairs(names) do -- grows
-    lists.add(list, annotations.classes(name, PREFIX, names))
-  end
-  return list
-end
-
-
 -- ---- configuration ----
 
 local function config_type(declaration)
@@ -142,16 +133,6 @@ end
 -- name. Methods are of the module in whose file they are; what has no file of its own is of
 -- frames.
 
--- The lines of a comment, without what marks it.
-local function comment_lines(comment)
-  local lines = {}
-  for line in (comment .. "\n"):gmatch "(.-)\n" do
-    lines[#lines + 1] = line:gsub("^ %*", ""):gsub("^ ", ""):gsub("%s+$", "")
-  end
-  return lines
-end
-
-
 -- The call that a line begins with: object, "." or ":", name, and whether it is a field.
 local function call_of(line)
   local object, dot, name, at = line:match "^([%l_%d]+)([.:])([%l_%d]+)%s?()[({:]"
@@ -163,7 +144,8 @@ end
 -- Adds what a comment says of functions and methods; returns the lines before the first.
 local function read_comment(into, comment)
   local about, last = {}, nil
-  for _, line in ipairs(comment_lines(comment)) do
+  for marked in (comment .. "\n"):gmatch "(.-)\n" do
+    local line = marked:gsub("^ %*", ""):gsub("^ ", ""):gsub("%s+$", "")
     local call = call_of(line)
     if call then
       into[#into + 1], last = call, call
@@ -252,7 +234,12 @@ function annotations.text()
   local of_modules = lists.flat(sorted_keys(modules), function(name)
     return module_classes(name, modules[name])
   end)
-  local classes = lists.joined(of_modules, config_classes(), results_classes())
+  local classes = lists.joined(of_modules, config_classes(),
+    { { name = "Results: llmprof.results", fields = {} } })
+  local names = { "results" }
+  for _, name in ipairs(names) do -- grows
+    lists.add(classes, annotations.classes(name, PREFIX, names))
+  end
   return resources.get "completions/luals.lua" .. "\n"
     .. table.concat(lists.map(classes, class_text), "\n") .. "\nreturn recipe\n"
 end

@@ -90,21 +90,17 @@ local function texts_of(frame, name)
 end
 
 
--- Those that hold the text as it stands, else those that match it as a Lua
+-- Texts that hold the pattern as it stands, else those that match it as a Lua
 -- pattern: names of kernels are full of what a pattern takes as special.
-local function matching_values(frame, column, wanted)
-  local texts = texts_of(frame, column.name)
-  local list = lists.filtered(texts, function(value) return value:find(wanted, 1, true) end)
-  if #list > 0 or not pcall(string.find, "", wanted) then return list end
-  return lists.filtered(texts, function(value) return value:find(wanted) end)
-end
-
-
 local function add_match(out, frame, column, comparison, pattern)
   if column.type ~= "string" or type(pattern) ~= "string" then
     bad(("'%s' looks for text; column '%s' holds numbers"):format(comparison, column.name))
   end
-  local list = matching_values(frame, column, pattern)
+  local texts = texts_of(frame, column.name)
+  local list = lists.filtered(texts, function(value) return value:find(pattern, 1, true) end)
+  if #list == 0 and pcall(string.find, "", pattern) then
+    list = lists.filtered(texts, function(value) return value:find(pattern) end)
+  end
   if comparison == "~" then
     out[#out + 1] = { column.name, "==", list }
   else

@@ -381,14 +381,6 @@ function methods:show(n)
 end
 
 
--- The format of a file, by the end of its name; nil and the ends that are known.
-local function format_of(path)
-  local format = lists.find(tables.formats(), "extension", tostring(path):match "%.(%w+)$" or "")
-  if format then return format.name end
-  return nil, "." .. table.concat(lists.sort(lists.map(tables.formats(), "extension")), " .")
-end
-
-
 local sealed = false
 
 -- From now on nothing is written by save: for questions of somebody else.
@@ -397,18 +389,19 @@ function query.seal() sealed = true end
 
 function methods:save(path)
   if sealed then usage "save: nothing is written here" end
-  local format, ends = format_of(path)
+  local format = lists.find(tables.formats(), "extension", tostring(path):match "%.(%w+)$" or "")
   if not format then
-    usage(("save: '%s' ends in none of %s"):format(tostring(path), ends),
+    local ends = table.concat(lists.sort(lists.map(tables.formats(), "extension")), " .")
+    usage(("save: '%s' ends in none of .%s"):format(tostring(path), ends),
       'for example: save("kernels.csv")')
   end
   local rows = rows_of(self)
-  if format == "csv" then
+  if format.name == "csv" then
     check(tables.save_raw(path, rows, shown_names(self)))
   else
     local list = list_rows(self, math.maxinteger)
     local declared = show.columns(rows, shown_names(self), list)
-    check(fs.write(path, tables.render(format, declared, list)))
+    check(fs.write(path, tables.render(format.name, declared, list)))
   end
   return ("%s: %d row%s"):format(path, #rows, #rows == 1 and "" or "s")
 end

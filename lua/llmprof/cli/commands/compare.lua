@@ -125,13 +125,6 @@ local function check_options(given, words)
 end
 
 
--- Events without a time are left out of what is compared.
-local function warn_of_times(one)
-  local check = lists.find((one.results.integrity or {}).checks or {}, "name", "times")
-  if check then out.warn(("%s: %s\n"):format(one.name, check.text)) end
-end
-
-
 function command.run(given, words)
   check_options(given, words)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
@@ -139,7 +132,10 @@ function command.run(given, words)
   if given.output and #sides ~= 2 then
     errors.raise("usage", "--output: a page compares two runs")
   end
-  for _, one in ipairs(sides) do warn_of_times(one) end
+  for _, one in ipairs(sides) do -- events without a time are left out of what is compared
+    local check = lists.find((one.results.integrity or {}).checks or {}, "name", "times")
+    if check then out.warn(("%s: %s\n"):format(one.name, check.text)) end
+  end
   local list = compare(sides, given, wanted)
   if given.format == "json" then
     print_json(list)

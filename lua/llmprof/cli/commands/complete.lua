@@ -73,19 +73,13 @@ local function declared_by(word)
 end
 
 
-local function values_of(key, declaration)
-  if NAMED[key] then return files.names("conf/" .. NAMED[key], ".yaml") end
-  if not declaration then return {} end
-  if config.type_of(declaration) == "boolean" then return { "true", "false" } end
-  return declaration.choices or {}
-end
-
-
 local function add_values(add, declared, key, value)
   local declaration = declared[key]
-  local is_list = declaration and config.type_of(declaration) == "list"
-  local before = is_list and (value:match "^(.*[%[,])" or "[") or ""
-  for _, choice in ipairs(values_of(key, declaration)) do add(key .. "=" .. before .. choice) end
+  local kind = declaration and config.type_of(declaration)
+  local values = NAMED[key] and files.names("conf/" .. NAMED[key], ".yaml")
+    or kind == "boolean" and { "true", "false" } or declaration and declaration.choices or {}
+  local before = kind == "list" and (value:match "^(.*[%[,])" or "[") or ""
+  for _, choice in ipairs(values) do add(key .. "=" .. before .. choice) end
 end
 
 

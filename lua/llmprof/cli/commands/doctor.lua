@@ -47,15 +47,6 @@ local ONE_KERNEL = { sys.executable(), "-e",
   'local done, why = require("llmprof.cuda").probe(); if not done then error(why, 0) end' }
 
 
--- What the collector said of a problem, or how the program ended.
-local function complaint(trace, result)
-  for _, said in ipairs(errors.check(trace:diagnostics())) do
-    if said.severity ~= "info" then return said.text end
-  end
-  return result.ok and "nothing was recorded" or "the program of one kernel failed"
-end
-
-
 -- Runs it with a plan: read(trace, path) of what was recorded, or nil and why not.
 local function try(path, words, read)
   local folder <close> = collector.scratch(os.getenv "TMPDIR" or "/tmp")
@@ -72,9 +63,12 @@ local function try(path, words, read)
   end
   local trace = trace_file.open(all)
   local found = read(trace, all)
-  local why = not found and complaint(trace, result) or nil
+  local said = lists.filtered(errors.check(trace:diagnostics()), function(one)
+    return one.severity ~= "info"
+  end)[1]
   trace:close()
-  return found, why
+  return found, said and said.text
+    or result.ok and "nothing was recorded" or "the program of one kernel failed"
 end
 
 

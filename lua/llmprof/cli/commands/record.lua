@@ -207,20 +207,15 @@ local function check_empty(folder)
 end
 
 
--- What of a run is kept: { name (in the folder), target (in the bundle) } each.
-local function kept_files(run)
-  local recorded = lists.filtered(layout.recorded, function(file) return run:has(file.target) end)
-  return lists.joined(recorded, lists.map(layout.stacks_in(run.dir), function(name)
-    return { name = name, target = name }
-  end))
-end
-
-
 -- Its files into a folder that is to be made; their number and bytes.
 local function fill(run, source, folder)
   local bytes, count = 0, 0
   check(fs.mkdir(folder))
-  for _, file in ipairs(kept_files(run)) do
+  local recorded = lists.filtered(layout.recorded, function(file) return run:has(file.target) end)
+  local stacks = lists.map(layout.stacks_in(run.dir), function(name)
+    return { name = name, target = name }
+  end)
+  for _, file in ipairs(lists.joined(recorded, stacks)) do
     local target = folder .. "/" .. file.name
     copy(run, file, target)
     bytes, count = bytes + check(fs.stat(target)).size, count + 1

@@ -99,17 +99,11 @@ local function interact(paths)
 end
 
 
--- Say what the traces lack that an answer is from.
-local function warn(globals)
-  for _, trace in ipairs(session.traces(globals)) do argument.warn(trace, true) end
-end
-
-
--- Run code and print what it returns; its errors are raised.
+-- Run code and print what it returns, and what the traces lack; its errors are raised.
 function command.evaluate(code, name, paths)
   local environment, globals = environment_of(paths)
   out.write(evaluate.answer(code, name, environment))
-  warn(globals)
+  for _, trace in ipairs(session.traces(globals)) do argument.warn(trace, true) end
 end
 
 

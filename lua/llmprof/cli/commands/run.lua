@@ -35,20 +35,14 @@ nsys=light chooses a preset; lists are written [a,b].]],
 }
 
 
-local function shown_default(declaration)
-  local value = declaration[2]
-  if value == nil or value == "" then return "" end
-  if type(value) == "table" then value = "[" .. table.concat(value, ",") .. "]" end
-  return (" (%s)"):format(tostring(value))
-end
-
-
 local function key_lines(declared)
   local keys = sorted_keys(declared)
   local _, width = lists.largest(keys, string.len)
   return table.concat(lists.map(keys, function(key)
+    local value = declared[key][2]
+    if type(value) == "table" then value = "[" .. table.concat(value, ",") .. "]" end
     return ("  %-" .. width .. "s  %s%s\n"):format(key, declared[key][1],
-      shown_default(declared[key]))
+      value ~= nil and value ~= "" and (" (%s)"):format(tostring(value)) or "")
   end))
 end
 

@@ -34,13 +34,6 @@ local list_columns = {
 }
 
 
-local function list_sections(results)
-  return lists.map(sections.all(), function(section)
-    return { name = section.name, title = section.title, rows = #section.rows(results) }
-  end)
-end
-
-
 -- Sections with rows whose names have that of an empty one in them: its table may be what was
 -- meant.
 local function others_like(section, results)
@@ -68,7 +61,9 @@ function command.run(given, asked)
   local section = asked[2] and sections.find(asked[2])
   local results = results_file.of_run(argument.open_run(asked[1], given.root))
   local columns = section and section.columns or list_columns
-  local rows = section and section.rows(results) or list_sections(results)
+  local rows = section and section.rows(results) or lists.map(sections.all(), function(one)
+    return { name = one.name, title = one.title, rows = #one.rows(results) }
+  end)
   if section and #rows == 0 then warn_empty(section, results) end
   out.write(table_options.render(given, columns, lists.first(rows, given.rows),
     { more = "--wide prints all." }))

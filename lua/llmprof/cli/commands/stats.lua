@@ -32,17 +32,13 @@ A name may be followed by :base (short kernel names), and the names from before
 }
 
 
--- Programs compare CSV with that of nsys, byte for byte; people see what is in it.
-local function for_whom(given)
-  return { keep_invisible = not given.safe and (given.output ~= nil or not sys.isatty(1)) }
-end
-
-
 -- Print or write one report. What it was made of need not outlive it.
 local function give_report(trace, name, given, first)
   local report = stats.report(trace, name, { names = given.names, limit = given.rows })
   if report.reason then out.complain(("%s is empty: %s"):format(report.name, report.reason)) end
-  local format, whom = tables.format(given.format), for_whom(given)
+  local format = tables.format(given.format)
+  -- programs compare CSV with that of nsys, byte for byte; people see what is in it
+  local whom = { keep_invisible = not given.safe and (given.output ~= nil or not sys.isatty(1)) }
   if given.output then
     local path = ("%s_%s.%s"):format(given.output, report.name, format.extension)
     errors.check(table_options.save(given, path, report.columns, report.rows, whom))

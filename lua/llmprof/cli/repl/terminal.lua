@@ -123,12 +123,6 @@ local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for"
   "while" }
 
 
-local function global_names(environment)
-  return lists.joined(keywords, lists.map(session_globals, function(global) return global[1] end),
-    sorted_keys(environment), sorted_keys(_G))
-end
-
-
 -- The value of "a.b.c" without calling anything but the session's loading.
 local function value_of(path, environment)
   local value = environment
@@ -182,7 +176,8 @@ local function candidates(before, environment, globals)
   if before:match "{%s*[%w_]*$" or before:match "{[^}]*,%s*[%w_]*$" then -- where { stage
     return word, quoted_names(before, environment, globals), BARE
   end
-  return word, global_names(environment), BARE
+  local globals_of = lists.map(session_globals, function(global) return global[1] end)
+  return word, lists.joined(keywords, globals_of, sorted_keys(environment), sorted_keys(_G)), BARE
 end
 
 

@@ -190,16 +190,6 @@ local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupa
   "bound", "name" }
 
 
--- The stage of each class of launches; of a page alone the outermost range, as nothing says
--- which are stages.
-local function stages_of(found, source)
-  if source.trace then return join.stages(found, source.trace, source.found) end
-  local list = {}
-  for i, class in ipairs(found.classes) do list[i] = class.ranges[1] or false end
-  return list
-end
-
-
 -- What bounds each launch, by its `id`.
 local function add_bound(found)
   local of, values = {}, {}
@@ -217,8 +207,11 @@ end
 -- The launches of the raw page of a source: a query.
 function frames.counters(source)
   local found = launches(source)
+  -- of a page alone the outermost range, as nothing says which are stages
+  local stages_of = source.trace and join.stages(found, source.trace, source.found)
+    or lists.map(found.classes, function(class) return class.ranges[1] or false end)
   check(found.frame:extend(found.shared, #found.classes,
-    { { name = "stage", type = "string", values = stages_of(found, source) } }))
+    { { name = "stage", type = "string", values = stages_of } }))
   check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
   for _, figure in ipairs(figures) do
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
