@@ -2,7 +2,7 @@
 -- bytes of the weights, set its least time.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "batch_room" }
+local rule = { name = "batch_room", of_decode = true }
 
 -- From this many times the batch on it is worth saying.
 local WORTH = 2
@@ -62,19 +62,28 @@ end
 
 
 -- What is known of a stage, or nil.
-local function known_of(results, stage, batch)
+local function known_of(results, stage)
   local cost, made = stage.cost, stage.efficiency
+  local rate = results.latency and results.latency.tokens_per_s
   local peak = made and made.mfu and made.mfu.inputs.peak_flop_per_s
   local bandwidth = made and made.mbu and made.mbu.inputs.bandwidth_byte_per_s
-  if not (cost and cost.flops and cost.weight_bytes and peak and bandwidth) then return nil end
+  if not (rate and rate.batch and cost and cost.flops and cost.weight_bytes and peak
+    and bandwidth) then
+    return nil
+  end
   local decoder, experts = evidence.decoder_of(results), expert_bytes(cost)
   if experts > 0 and not (decoder and decoder.routed and decoder.active) then return nil end
-  return { cost = cost, peak = peak, bandwidth = bandwidth, batch = batch, decoder = decoder,
-    expert_bytes = experts }
+  return { cost = cost, peak = peak, bandwidth = bandwidth,
+    batch = math.floor(rate.batch + 0.5), decoder = decoder, expert_bytes = experts }
 end
 
 
-local function examine_stage(stage, at, report)
+function rule.examine_stage(results, stage, report)
+  local at = known_of(results, stage)
+  if not at then
+    return report.abstain
+      "the batch, the model's cost or the GPU's peaks are not known (model.arch)"
+  end
   local turn = turning_point(at)
   if not turn then
     return "the KV cache grows with the batch: no batch size makes it compute-bound"
@@ -85,7 +94,6 @@ local function examine_stage(stage, at, report)
   local here, there = times(at, at.batch), times(at, turn)
   local now, later = math.max(here.compute, here.memory), math.max(there.compute, there.memory)
   report.finding {
-    stage = stage.name,
     title = ("%s turns compute-bound at batch %d only"):format(stage.name, turn),
     evidence = {
       evidence.note("model", "at batch %d its least time is %s of bytes and %s of matmuls",
@@ -97,23 +105,6 @@ local function examine_stage(stage, at, report)
     try = "serve more sequences at once: up to there a step takes little longer, as far as the "
       .. "cache of all of them fits into memory",
   }
-end
-
-
-function rule.examine(results, report)
-  local rate = results.latency and results.latency.tokens_per_s
-  local batch, known, why = rate and rate.batch and math.floor(rate.batch + 0.5), false, nil
-  for _, stage in ipairs(batch and evidence.decodes(results) or {}) do
-    local at = known_of(results, stage, batch)
-    if at then
-      known = true
-      why = examine_stage(stage, at, report) or why
-    end
-  end
-  if not known then
-    report.abstain "the batch, the model's cost or the GPU's peaks are not known (model.arch)"
-  end
-  return why
 end
 
 

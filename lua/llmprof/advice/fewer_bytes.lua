@@ -3,7 +3,7 @@
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 
-local rule = { name = "fewer_bytes" }
+local rule = { name = "fewer_bytes", of_decode = true }
 
 -- The least time of the bytes from this share of the stage's time on.
 local WORTH = 0.3
@@ -29,7 +29,6 @@ local function found(results, stage, best, bandwidth, share)
   local readers = evidence.kernels(results, stage, best.what == "weights" and evidence.is_product
     or evidence.is_attention)
   return {
-    stage = stage.name,
     title = ("%s is held up by the bytes of %s"):format(stage.name, best.what),
     evidence = {
       evidence.note("model", "reading its bytes takes %s of the time at the memory's speed",
@@ -46,15 +45,14 @@ local function found(results, stage, best, bandwidth, share)
 end
 
 
--- The bandwidth of all GPUs that ran the stage, byte/s.
-local function bandwidth_of(stage)
+function rule.examine_stage(results, stage, report)
+  local formats = results.model and results.model.described and results.model.described.formats
   local mbu = stage.efficiency and stage.efficiency.mbu
-  return mbu and mbu.inputs.bandwidth_byte_per_s
-end
-
-
-local function examine_stage(results, stage, formats, report)
-  local bandwidth = bandwidth_of(stage)
+  local bandwidth = mbu and mbu.inputs.bandwidth_byte_per_s -- of all GPUs that ran the stage
+  if not (formats and stage.cost and stage.cost.bytes and bandwidth) then
+    return report.abstain
+      "the bytes of a step are not known (model.arch, and the GPU's bandwidth)"
+  end
   local least = stage.cost.bytes / bandwidth * 1e9
   local share = evidence.part(least, (evidence.stage_time(results, stage)))
   if share < WORTH then
@@ -66,22 +64,6 @@ local function examine_stage(results, stage, formats, report)
   if not best then return ("weights are stored in %s"):format(formats.weights) end
   best.format = best.what == "weights" and formats.weights or formats.kv
   report.finding(found(results, stage, best, bandwidth, share))
-end
-
-
-function rule.examine(results, report)
-  local formats = results.model and results.model.described and results.model.described.formats
-  local known, why = false, nil
-  for _, stage in ipairs(evidence.decodes(results)) do
-    if formats and stage.cost and stage.cost.bytes and bandwidth_of(stage) then
-      known = true
-      why = examine_stage(results, stage, formats, report) or why
-    end
-  end
-  if not known then
-    report.abstain "the bytes of a step are not known (model.arch, and the GPU's bandwidth)"
-  end
-  return why
 end
 
 

@@ -11,7 +11,21 @@ local rule = { name = "pageable_copies", own_code = true }
 local WORTH = 0.01
 
 
-local function examine_stage(results, stage, report)
+-- Does the timeline say which host memory copies used? An export may not.
+local function is_known(results)
+  local of_host = lists.filtered(results.transfers or {}, evidence.is_of_host)
+  return results.transfers and (#of_host == 0 or lists.any(of_host, function(row)
+    return row.pageable ~= nil
+  end))
+end
+
+
+function rule.examine_stage(results, stage, report)
+  if not is_known(results) then
+    return report.abstain "the timeline does not say which kind of host memory copies used"
+  elseif not (stage.api and stage.waiting) then
+    return "what the CPU did meanwhile is not known"
+  end
   local copies = evidence.copies(results, stage, function(row) return row.pageable end)
   local cost = copies.ns + stage.waiting.sync_ns
   if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
@@ -20,7 +34,6 @@ local function examine_stage(results, stage, report)
       evidence.percent(evidence.part(cost, stage.wall.mean_ns)))
   end
   report.finding {
-    stage = stage.name,
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
       evidence.seen("%s%s, %s on the GPU", evidence.things(copies.calls, "pageable copy"),
@@ -35,24 +48,6 @@ local function examine_stage(results, stage, report)
     changes = { ("remove(%s)"):format(evidence.transfers(stage, 'host_memory = "pageable"')) },
     assumption = "the copies run while kernels run, and no call waits for them",
   }
-end
-
-
-function rule.examine(results, report)
-  local of_host = lists.filtered(results.transfers or {}, evidence.is_of_host)
-  -- the export may not say which host memory was used
-  local is_known = #of_host == 0 or lists.any(of_host, function(row)
-    return row.pageable ~= nil
-  end)
-  if not results.transfers or not is_known then
-    report.abstain "the timeline does not say which kind of host memory copies used"
-    return
-  end
-  local why
-  for _, stage in ipairs(evidence.stages(results)) do
-    if stage.api and stage.waiting then why = examine_stage(results, stage, report) or why end
-  end
-  return why or "no stage was measured"
 end
 
 
