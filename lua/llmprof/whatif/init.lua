@@ -1,7 +1,7 @@
 -- What would a change gain? The trace is replayed without and with it, and steps are compared
 -- in pairs: a gain is never the record minus the replay.
 --
---   local made = whatif.run(paths, { 'graphs("decode")' })
+--   local made = whatif.open(paths):change('graphs("decode")'):run()
 --   whatif(run):graphs("decode"):scale(kernels:where { category = "norm" }, 0.5):run()
 local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
@@ -147,16 +147,17 @@ local function differences(from, to)
 end
 
 
--- A change of the replay with all that was asked for. counts: by change, how much it found.
-local function applied(self, most, counts)
-  local change = self.model:change()
+-- A change of the replay with all that was asked for; and by change, how much it found.
+local function applied(self, most)
+  local change, counts = self.model:change(), {}
+  for i in ipairs(self.changes) do counts[i] = 0 end
   for _, part in ipairs(self.model.parts) do
     for i, one in ipairs(self.changes) do
       local own = one[part.number]
       if own then counts[i] = counts[i] + own.apply(self.model, part, change, most) end
     end
   end
-  return change
+  return change, counts
 end
 
 
@@ -278,18 +279,17 @@ function What:run()
   if #self.changes == 0 then
     errors.raise("usage", "which change?", { hint = 'graphs("decode")' })
   end
-  local counts, unused = {}, {}
-  for i in ipairs(self.changes) do counts[i], unused[i] = 0, 0 end
-  local most = self.model:run(applied(self, true, counts))
+  local change, counts = applied(self, true)
+  local most = self.model:run(change)
   local idle = idle_change(self, counts)
   if idle then -- one whose operations another one removes would be without effect
     errors.raise("usage", ("%s: nothing matches%s"):format(idle.words,
       #self.changes > 1 and ", or another change has removed it" or ""), { hint = idle.hint
         or "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
   end
-  local least = self.model:run(applied(self, false, unused))
-  local gpu_free = free_gpu(self, applied(self, true, unused))
-  local cpu_free = free_cpu(self, applied(self, true, unused))
+  local least = self.model:run((applied(self, false)))
+  local gpu_free = free_gpu(self, (applied(self, true)))
+  local cpu_free = free_cpu(self, (applied(self, true)))
   local list = {}
   for i, one in ipairs(self.changes) do
     local _, own = next(one)
@@ -337,9 +337,8 @@ end
 function What:gain(name, alone)
   local stage = self.model:stage(name)
   if not stage then return nil, ("steps of %s are not known"):format(name) end
-  local counts, number = {}, measured_part(self)
-  for i in ipairs(self.changes) do counts[i] = 0 end
-  local change <close> = applied(self, true, counts)
+  local number = measured_part(self)
+  local change <close>, counts = applied(self, true)
   local most = self.model:run(change, true)
   if idle_change(self, counts) then return nil, "the replay finds nothing that it would change" end
   local now, with_most = pick(self, stage.name, number, { self.model.lengths, most })
@@ -349,7 +348,7 @@ function What:gain(name, alone)
   if alone then return { gain = (sum(now) - sum(with_most)) * times } end
   local gpu = self.model:without_cpu()
   local hidden = any(self, "work") and free_cpu(self, change) or gpu
-  local least = any(self, "ends") and self.model:run(applied(self, false, counts)) or most
+  local least = any(self, "ends") and self.model:run((applied(self, false))) or most
   local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
   local made = gain_of(now, differences(now, with_least), differences(now, with_most),
     (off_of(self, now, with_most, gpu_then)), math.abs(stage.error or 0))
