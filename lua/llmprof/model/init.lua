@@ -151,32 +151,28 @@ local function count(work, key, least)
 end
 
 
-local function check_decoder(arch)
+-- What a pass of the decoder costs. least: list of { what of the work it takes, least of that }.
+local function pass_of(arch, pass, work, least)
   if not arch.decoder then
     errors.raise("usage", arch.source .. ": it describes no decoder",
       { hint = "add a table 'decoder'" })
   end
+  local sum, counted = cost.new(arch.formats), {}
+  for _, one in ipairs(least) do counted[one[1]] = count(work, one[1], one[2]) end
+  pass(sum, arch.decoder, counted)
+  return sum:total()
 end
 
 
 -- work: tokens per sequence, batch (sequences).
 function model.prefill(arch, work)
-  check_decoder(arch)
-  local counted = { tokens = count(work, "tokens", 1), batch = count(work, "batch", 1) }
-  local sum = cost.new(arch.formats)
-  decoder.prefill(sum, arch.decoder, counted)
-  return sum:total()
+  return pass_of(arch, decoder.prefill, work, { { "tokens", 1 }, { "batch", 1 } })
 end
 
 
 -- work: steps, context (tokens in the cache before the first step), batch.
 function model.decode(arch, work)
-  check_decoder(arch)
-  local counted = { steps = count(work, "steps", 1), context = count(work, "context", 0),
-    batch = count(work, "batch", 1) }
-  local sum = cost.new(arch.formats)
-  decoder.decode(sum, arch.decoder, counted)
-  return sum:total()
+  return pass_of(arch, decoder.decode, work, { { "steps", 1 }, { "context", 0 }, { "batch", 1 } })
 end
 
 

@@ -47,13 +47,12 @@ end
 
 -- The group of most modules: the first by name, as such files have one.
 local function main_group(config, where)
-  local names = {}
-  for name, group in pairs(type(config.config_groups) == "table" and config.config_groups or {}) do
-    if type(group) == "table" and type(group.weights) == "table" then names[#names + 1] = name end
+  local groups = type(config.config_groups) == "table" and config.config_groups or {}
+  for _, name in ipairs(sorted_keys(groups)) do
+    local group = groups[name]
+    if type(group) == "table" and type(group.weights) == "table" then return group end
   end
-  table.sort(names)
-  if #names == 0 then unknown(where, "compressed-tensors without config_groups") end
-  return config.config_groups[names[1]]
+  unknown(where, "compressed-tensors without config_groups")
 end
 
 
