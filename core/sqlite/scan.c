@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -36,48 +35,25 @@ enum {
   SCHEMA_INTEGER,
   SCHEMA_KEY,
   SCHEMA_HIDDEN,
-  SCHEMA_DEFAULT,
 };
 
 static const char schema_sql[] =
     "SELECT m.rootpage, c.cid, c.name, c.type LIKE '%int%',"
     " c.pk AND c.type LIKE 'integer' AND NOT EXISTS"
     "  (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk'),"
-    " c.hidden <> 0, c.dflt_value "
+    " c.hidden <> 0 "
     "FROM sqlite_master m LEFT JOIN pragma_table_xinfo"
     "  (CASE WHEN m.rootpage > 0 THEN m.name END) c "
     "WHERE m.type IN ('table', 'view') AND m.name = ?1 COLLATE NOCASE";
-
-/* The value of a default that is NULL or a plain whole number. */
-static bool read_default(const llmprof_query *query, int64_t *value) {
-  enum {
-    DIGITS = 18 /* fit into any int64_t */
-  };
-  size_t size;
-  const char *text = llmprof_query_text(query, SCHEMA_DEFAULT, &size);
-  *value = LLMPROF_ABSENT;
-  if (llmprof_query_type(query, SCHEMA_DEFAULT) == LLMPROF_SQL_NULL)
-    return true;
-  size_t digits = size - (size && *text == '-');
-  const char *first = text + (size - digits);
-  if (!digits || digits > DIGITS || strspn(first, "0123456789") != digits)
-    return false;
-  *value = strtoll(text, NULL, 10);
-  return true;
-}
 
 static void note_column(const llmprof_query *query,
                         const llmprof_scan_spec *spec,
                         llmprof_scan_table *table) {
   size_t size;
-  int64_t beyond;
   const char *name = llmprof_query_text(query, SCHEMA_NAME, &size);
-  bool plain =
-      read_default(query, &beyond) && llmprof_query_int(query, SCHEMA_INTEGER);
   for (int i = 0; i < spec->ints + spec->texts; i++) {
     if (strcasecmp(spec->columns[i], name) != 0) continue;
-    table->plain = plain && table->plain;
-    if (i < spec->ints) table->beyond[i] = beyond;
+    if (!llmprof_query_int(query, SCHEMA_INTEGER)) table->plain = false;
     table->place[i] = llmprof_query_int(query, SCHEMA_KEY)
                           ? LLMPROF_COLUMN_ROWID
                           : (int)llmprof_query_int(query, SCHEMA_PLACE);

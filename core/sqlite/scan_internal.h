@@ -18,7 +18,6 @@ typedef struct llmprof_scan_table {
   bool plain;    /* records may hold the wanted columns just as SQL would give
                     them */
   int place[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];
-  int64_t beyond[LLMPROF_SCAN_INTS]; /* in rows written before it was added */
 } llmprof_scan_table;
 
 /* UNSUPPORTED: it is no table. */

@@ -54,12 +54,10 @@ typedef struct pages_scan {
   int lacking[LLMPROF_SCAN_INTS]; /* slots */
   int lacking_count;
   int ints;
-  int rowid_slot;        /* -1: none */
-  uint8_t within[KINDS]; /* wanted columns in a record of this number */
-  const int64_t *beyond; /* by slot: in a record that lacks it */
-  int type_words; /* that the types up to the last wanted column's are in; 0: no
-                     shapes */
-  uint64_t masks[KINDS][TYPE_WORDS]; /* of them, by the first byte */
+  int rowid_slot; /* -1: none */
+  int bytes;      /* of a record, up to the type of the last wanted column */
+  int type_words; /* that these are in; 0: no shapes */
+  uint64_t masks[TYPE_WORDS]; /* of them */
   kind kinds[2 * KINDS];
 
   llmprof_scan_take_rows take;
@@ -106,19 +104,17 @@ static inline int64_t integer_at(const uint8_t *at, const kind *k) {
   return (((int64_t)llmprof_get8(at) >> k->shift) & k->mask) + k->plus;
 }
 
-/* The straight way, for nearly every row of the big tables: the wanted columns
- * that are there are integers, and types have one byte. It reads ahead of its
- * checks, which the slack behind a page allows, and its values count only when
- * it returns true. */
+/* The straight way: all wanted columns are there and integers, and types have
+ * one byte. It reads ahead of its checks, which the slack behind a page allows,
+ * and its values count only when it returns true. */
 static inline bool decode_integers(const pages_scan *scan,
                                    const uint8_t *record, size_t size,
                                    int64_t *values) {
   const uint8_t *type = record + 1, *at = record + record[0];
-  if (record[0] == 0 || record[0] >= KINDS) return false;
-  const wanted *w = scan->wanted, *last = w + scan->within[record[0] - 1];
-  const wanted *all = scan->wanted + scan->wanted_count;
+  if (record[0] < scan->bytes || record[0] >= KINDS) return false;
+  const wanted *last = scan->wanted + scan->wanted_count;
   bool odd = false;
-  for (; w < last; w++) {
+  for (const wanted *w = scan->wanted; w < last; w++) {
     for (int skip = w->skip; skip; skip--) {
       const kind *k = &scan->kinds[*type++];
       odd |= k->longer;
@@ -129,17 +125,16 @@ static inline bool decode_integers(const pages_scan *scan,
     odd |= !k->integer;
     at += k->size;
   }
-  for (; w < all; w++) values[w->slot] = scan->beyond[w->slot];
   return !odd && at <= record + size;
 }
 
 /* ---- records of a shape that was seen before ---- */
 
-/* Word i of the types up to that of the last wanted column, as far as the
- * record has them, behind the length of all. */
+/* Word i of the types up to that of the last wanted column, behind the length
+ * of all. */
 static inline uint64_t types_at(const pages_scan *scan, const uint8_t *record,
                                 int i) {
-  return llmprof_get8(record + 8 * i) & scan->masks[record[0] % KINDS][i];
+  return llmprof_get8(record + 8 * i) & scan->masks[i];
 }
 
 /* Of this number of words of types. */
@@ -159,11 +154,7 @@ static void learn_shape(const pages_scan *scan, const uint8_t *record,
   uint32_t at = record[0];
   for (int i = 0; i < scan->type_words; i++)
     s->types[i] = types_at(scan, record, i);
-  int there = scan->within[record[0] - 1];
-  for (int i = there; i < scan->wanted_count; i++)
-    s->spots[i] = (spot){.slot = (uint8_t)scan->wanted[i].slot,
-                         .plus = scan->beyond[scan->wanted[i].slot]};
-  for (int i = 0; i < there; i++) {
+  for (int i = 0; i < scan->wanted_count; i++) {
     for (int skip = scan->wanted[i].skip; skip; skip--)
       at += scan->kinds[*type++].size;
     const kind *k = &scan->kinds[*type++];
@@ -377,37 +368,23 @@ static bool place_column(pages_scan *scan, int slot, int place) {
   return true;
 }
 
-/* The first bytes of a word, this number of them; none or all of them, too. */
+/* The first bytes of a word, this number of them; all, if it has no more. */
 static uint64_t first_bytes(int count) {
-  if (count <= 0) return 0;
   return count >= 8 ? UINT64_MAX : UINT64_MAX << (64 - 8 * count);
 }
 
-/* Up to the last wanted column. */
-static void plan_shapes(pages_scan *scan, int last_place) {
-  int bytes = last_place + 2;
-  if (bytes > TYPE_WORDS * 8) return;
-  scan->type_words = (bytes + 7) / 8;
-  for (int length = 0; length < KINDS; length++)
-    for (int i = 0; i < scan->type_words; i++)
-      scan->masks[length][i] =
-          first_bytes((length < bytes ? length : bytes) - 8 * i);
-}
-
 static bool plan(pages_scan *scan, const int *places) {
-  int place = -1, within = 0;
+  int place = -1;
   for (int i = 0; i < scan->ints; i++)
     if (!place_column(scan, i, places[i])) return false;
   for (int i = 0; i < scan->wanted_count; i++) {
     scan->wanted[i].skip = scan->wanted[i].place - place - 1;
     place = scan->wanted[i].place;
   }
-  for (int columns = 0; columns < KINDS; columns++) {
-    while (within < scan->wanted_count && scan->wanted[within].place < columns)
-      within++;
-    scan->within[columns] = (uint8_t)within;
-  }
-  plan_shapes(scan, place);
+  scan->bytes = place + 2;
+  if (scan->bytes <= TYPE_WORDS * 8) scan->type_words = (scan->bytes + 7) / 8;
+  for (int i = 0; i < scan->type_words; i++)
+    scan->masks[i] = first_bytes(scan->bytes - 8 * i);
   fill_kinds(scan->kinds);
   return true;
 }
@@ -416,11 +393,8 @@ int llmprof_scan_pages(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        const llmprof_scan_table *table,
                        llmprof_scan_take_rows take, void *user,
                        llmprof_error *err) {
-  pages_scan scan = {.ints = spec->ints,
-                     .rowid_slot = -1,
-                     .beyond = table->beyond,
-                     .take = take,
-                     .user = user};
+  pages_scan scan = {
+      .ints = spec->ints, .rowid_slot = -1, .take = take, .user = user};
   if (!table->plain || !plan(&scan, table->place) ||
       !llmprof_btree_open(&scan.tree, db, table->root) ||
       !llmprof_btree_leaves(&scan.tree, &scan.leaves, &scan.count))
