@@ -93,59 +93,37 @@ static void set_clocks(spool_sections *s) {
 
 /* ---- units ---- */
 
-/* Begin or end of a unit. */
+typedef enum unit_kind {
+  NO_UNIT,
+  WANTED_UNIT,
+  OTHER_UNIT
+} unit_kind;
+
+/* What there is from a time on. Of units that record operations, the others are
+ * as none. */
 typedef struct spool_edge {
   int64_t time;
   size_t place; /* in the file */
-  uint16_t type, end;
+  unit_kind kind;
 } spool_edge;
 
-static void end_last(spool_span *spans, size_t count, int64_t time) {
-  if (count && spans[count - 1].end > time) spans[count - 1].end = time;
-}
-
-static bool records(const spool_edge *unit) {
-  return unit->type == SPOOL_UNIT_TIMELINE ||
-         unit->type == SPOOL_UNIT_OPERATORS;
-}
-
-/* Only units that recorded operations are kept. In the order of time. */
-static bool add_unit(spool_section *section, const spool_edge *unit,
-                     uint16_t wanted) {
-  section->has_units = true;
-  end_last(section->shown, section->shown_count, unit->time);
-  end_last(section->others, section->other_count, unit->time);
-  if (unit->end || !records(unit)) return true;
-  bool shown = unit->type == wanted;
-  spool_span **spans = shown ? &section->shown : &section->others;
-  size_t *count = shown ? &section->shown_count : &section->other_count;
-  if (!llmprof_grow(spans, shown ? &section->shown_cap : &section->other_cap,
-                    *count + 1, sizeof **spans))
-    return false;
-  (*spans)[(*count)++] = (spool_span){unit->time, INT64_MAX};
-  return true;
-}
-
-static bool is_inside(const spool_span *spans, size_t count, int64_t time) {
-  size_t low = 0, high = count;
-  /* the first that begins after it */
-  LLMPROF_BISECT(low, high, at, spans[at].begin <= time);
-  return low && time < spans[low - 1].end;
+static unit_kind kind_at(const spool_section *section, int64_t time) {
+  size_t low = 0, high = section->edge_count;
+  /* the first that comes after it */
+  LLMPROF_BISECT(low, high, at, section->edges[at].time <= time);
+  return low ? section->edges[low - 1].kind : NO_UNIT;
 }
 
 bool spool_excludes(const spool_section *section, int64_t time) {
-  return section->has_units &&
-         !is_inside(section->shown, section->shown_count, time);
+  return section->edge_count && kind_at(section, time) != WANTED_UNIT;
 }
 
 bool spool_hides(const spool_section *section, int64_t time) {
-  return section->has_units &&
-         is_inside(section->others, section->other_count, time);
+  return kind_at(section, time) == OTHER_UNIT;
 }
 
 bool spool_is_after(const spool_section *section, int64_t time) {
-  size_t count = section->has_units ? section->shown_count : 0;
-  return count && time > section->shown[count - 1].end;
+  return time > section->last;
 }
 
 static int compare_edges(const void *a, const void *b) {
@@ -155,16 +133,14 @@ static int compare_edges(const void *a, const void *b) {
 }
 
 /* What two threads told is in the file in any order. */
-static bool add_units(spool_section *section, uint16_t wanted) {
-  bool ok = true;
-  if (section->edge_count)
-    qsort(section->edges, section->edge_count, sizeof *section->edges,
-          compare_edges);
-  for (size_t i = 0; ok && i < section->edge_count; i++)
-    ok = add_unit(section, &section->edges[i], wanted);
-  llmprof_free(section->edges);
-  section->edges = NULL;
-  return ok;
+static void sort_units(spool_section *section) {
+  size_t count = section->edge_count;
+  section->last = INT64_MAX;
+  if (count)
+    qsort(section->edges, count, sizeof *section->edges, compare_edges);
+  for (size_t i = 0; i < count; i++)
+    if (section->edges[i].kind == WANTED_UNIT)
+      section->last = i + 1 < count ? section->edges[i + 1].time : INT64_MAX;
 }
 
 /* ---- devices ---- */
@@ -265,15 +241,21 @@ static bool take_device(spool_sections *s, const spool_item *item) {
          keep_device(s, item->section, &device);
 }
 
-static bool take_unit(spool_section *section, const spool_item *item) {
+static bool take_unit(const spool_sections *s, spool_section *section,
+                      const spool_item *item) {
   spool_unit unit;
   spool_item_get(item, &unit, sizeof unit);
+  unit_kind kind =
+      unit.type == s->wanted ? WANTED_UNIT
+      : unit.type == SPOOL_UNIT_TIMELINE || unit.type == SPOOL_UNIT_OPERATORS
+          ? OTHER_UNIT
+          : NO_UNIT;
   if (!unit.end) section->has_end = false;
   if (!llmprof_grow(&section->edges, &section->edge_cap,
                     section->edge_count + 1, sizeof *section->edges))
     return false;
   section->edges[section->edge_count] =
-      (spool_edge){unit.time, section->edge_count, unit.type, unit.end};
+      (spool_edge){unit.time, section->edge_count, unit.end ? NO_UNIT : kind};
   section->edge_count++;
   return true;
 }
@@ -295,7 +277,7 @@ static bool take(void *user, const spool_item *item, llmprof_error *err) {
     section->has_end = true;
     break;
   case SPOOL_UNIT:
-    ok = take_unit(section, item);
+    ok = take_unit(s, section, item);
     break;
   case SPOOL_DEVICE:
     ok = take_device(s, item);
@@ -362,9 +344,7 @@ static bool describe(spool_sections *s, llmprof_error *err) {
       SPOOL_BIT(SPOOL_UNIT) | SPOOL_BIT(SPOOL_DEVICE) |
       SPOOL_BIT(SPOOL_NVTX_DOMAIN) | SPOOL_BIT(SPOOL_NVTX_CATEGORY);
   if (!spool_file_each(&s->file, kinds, take, s, err)) return false;
-  for (uint32_t i = 0; i < s->file.sections; i++) {
-    if (!add_units(&s->all[i], s->wanted)) return llmprof_fail_nomem(err);
-  }
+  for (uint32_t i = 0; i < s->file.sections; i++) sort_units(&s->all[i]);
   for (size_t i = 0; i < s->file.chunk_count; i++)
     s->recorded |= s->file.chunks[i].kinds;
   set_clocks(s);
@@ -381,15 +361,9 @@ bool spool_sections_open(spool_sections *s, const char *path, uint16_t wanted,
   return describe(s, err);
 }
 
-static void forget_units(spool_section *section) {
-  llmprof_free(section->edges);
-  llmprof_free(section->shown);
-  llmprof_free(section->others);
-}
-
 void spool_sections_close(spool_sections *s) {
   for (uint32_t i = 0; s->all && i < s->file.sections; i++)
-    forget_units(&s->all[i]);
+    llmprof_free(s->all[i].edges);
   llmprof_free(s->all);
   llmprof_intern_free(&s->names);
   llmprof_free(s->devices);

@@ -6,24 +6,15 @@
 #include "llmprof/trace_builder.h"
 #include "spool/spool_file.h"
 
-/* Time in a unit for the timeline, on the spool's clock. */
-typedef struct spool_span {
-  int64_t begin, end;
-} spool_span;
-
 typedef struct spool_section {
   spool_process process; /* zeros: the spool has no such record */
   spool_clock clock;     /* the first one */
   bool has_clock, has_end;
   int64_t shift; /* what makes a time of the spool one of the trace */
   int64_t id;    /* of the process, as nsys numbers them */
-  struct spool_edge *edges; /* of units, as they come; gone once it is open */
+  struct spool_edge *edges; /* of units, by time */
   size_t edge_count, edge_cap;
-  bool has_units;
-  spool_span *shown; /* by begin; they do not overlap */
-  size_t shown_count, shown_cap;
-  spool_span *others; /* those of the other kind that records operations */
-  size_t other_count, other_cap;
+  int64_t last; /* when the last unit that is wanted ends, on its clock */
 } spool_section;
 
 /* A number that means something in a section. */
