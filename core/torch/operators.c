@@ -41,7 +41,6 @@ static bool keep_host(llmprof_operators *o, const llmprof_chrome_event *event,
       .is_call = is_call,
   };
   return add_string(o, event->name, &kept->name) &&
-         add_string(o, event->category, &kept->category) &&
          add_string(o, event->shapes, &kept->shapes) &&
          place(o, event, &kept->process, &kept->thread);
 }
@@ -62,8 +61,7 @@ static bool keep_gpu(llmprof_operators *o, const llmprof_chrome_event *event) {
       .event = o->events,
       .mark = NO_ROW,
   };
-  return add_string(o, event->name, &kept->name) &&
-         add_string(o, event->category, &kept->category);
+  return add_string(o, event->name, &kept->name);
 }
 
 static bool keep_mark(llmprof_operators *o, const llmprof_chrome_event *event) {
@@ -160,11 +158,9 @@ typedef struct field {
 
 static const field host_fields[] = {
     FIELD(host_event, LLMPROF_STRING_ID, NULL, name),
-    FIELD(host_event, LLMPROF_STRING_ID, NULL, category),
     FIELD(host_event, LLMPROF_STRING_ID, NULL, shapes),
     FIELD(host_event, LLMPROF_U32, NULL, thread),
     FIELD(host_event, LLMPROF_U32, NULL, parent),
-    FIELD(host_event, LLMPROF_I64, "ns", start),
     FIELD(host_event, LLMPROF_I64, "ns", duration),
     FIELD(host_event, LLMPROF_I64, "ns", self),
     FIELD(host_event, LLMPROF_I64, "ns", outer),
@@ -176,7 +172,6 @@ static const field host_fields[] = {
 
 static const field gpu_fields[] = {
     FIELD(gpu_event, LLMPROF_STRING_ID, NULL, name),
-    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, category),
     {"operator", NULL, LLMPROF_STRING_ID, offsetof(gpu_event, op)},
     FIELD(gpu_event, LLMPROF_I64, "ns", start),
     FIELD(gpu_event, LLMPROF_I64, "ns", duration),
@@ -189,10 +184,7 @@ static const field gpu_fields[] = {
 
 static const field mark_fields[] = {
     FIELD(mark_event, LLMPROF_STRING_ID, NULL, name),
-    FIELD(mark_event, LLMPROF_U32, NULL, thread),
     FIELD(mark_event, LLMPROF_U32, NULL, parent),
-    FIELD(mark_event, LLMPROF_I64, "ns", start),
-    FIELD(mark_event, LLMPROF_I64, "ns", duration),
     {NULL, NULL, LLMPROF_I64, 0},
 };
 

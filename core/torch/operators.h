@@ -40,20 +40,20 @@ llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);
 /* A frame, which borrows from the operators; NULL on failure (NOTFOUND).
  *
  * "host", a row for each operator and call:
- *   name, category, shapes (JSON text; absent where not recorded), thread
- *   (a number of its own), parent (row), start, duration, self (ns; duration
- *   without what it called), outer (duration, absent inside a call of the same
- *   name, so that sums count no time twice), calls (1; 0 where it is all that
- *   an operator of the same name around it calls: PyTorch dispatches it again,
- *   and its key_averages count both as one), device_self, device_outer (ns of
- *   the GPU operations that it launched itself, and with what it called;
- *   absent for calls, and when the trace has no GPU operation)
+ *   name, shapes (JSON text; absent where not recorded), thread (a number of
+ *   its own), parent (row), duration, self (ns; duration without what it
+ *   called), outer (duration; absent inside a call of the same name, so that
+ *   sums count no time twice), calls (1; 0 where it is all that an operator of
+ * the same name around it calls: PyTorch dispatches it again, and its
+ *   key_averages count both as one), device_self, device_outer (ns of the GPU
+ *   operations that it launched itself, and with what it called; absent for
+ *   calls, and when the trace has no GPU operation)
  * "gpu", a row for each GPU operation:
- *   name, category, operator (name; absent when none launched it), start,
- *   duration, device, stream, launched (ns: when its call began, else its
- *   operator), mark (row: the innermost on the launching thread)
+ *   name, operator (name; absent when none launched it), start, duration,
+ *   device, stream, launched (ns: when its call began, else its operator),
+ *   mark (row: the innermost on the launching thread)
  * "marks", a row for each mark:
- *   name, thread, parent (row), start, duration
+ *   name, parent (row)
  * "memory", a row for each device that PyTorch's allocators told of:
  *   type (0: the CPU), device (its number), events, allocated, reserved (the
  *   most bytes that were given out and held) */

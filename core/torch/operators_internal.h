@@ -17,8 +17,8 @@ typedef struct host_event {
   int64_t covered; /* up to here children have taken from self */
   int64_t calls;   /* 1; 0 of one that is counted with the call around it */
   int64_t external_id, correlation;
-  size_t event;                    /* its place in the file */
-  uint32_t name, category, shapes; /* strings */
+  size_t event;          /* its place in the file */
+  uint32_t name, shapes; /* strings */
   uint32_t process, thread, parent;
   uint32_t mark; /* row: the innermost where it starts */
   bool is_call;
@@ -27,10 +27,10 @@ typedef struct host_event {
 typedef struct gpu_event {
   int64_t start, duration; /* ns */
   int64_t external_id, correlation, device, stream;
-  int64_t launched;            /* ns; NO_VALUE: nobody knows */
-  size_t event;                /* its place in the file */
-  uint32_t name, category, op; /* strings */
-  uint32_t mark;               /* row: the innermost around the launch */
+  int64_t launched;  /* ns; NO_VALUE: nobody knows */
+  size_t event;      /* its place in the file */
+  uint32_t name, op; /* strings */
+  uint32_t mark;     /* row: the innermost around the launch */
 } gpu_event;
 
 /* A range that the program named. */
