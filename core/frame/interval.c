@@ -183,20 +183,9 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
 int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b) {
   int64_t total = 0;
-  if (!a->count || !b->count) return 0;
-  size_t i = llmprof_intervals_after(a, b->items[0].start);
-  size_t j =
-      i < a->count ? llmprof_intervals_after(b, a->items[i].start) : b->count;
-  while (i < a->count && j < b->count) {
-    llmprof_interval x = a->items[i], y = b->items[j];
-    int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);
-    if (end > start)
-      total = llmprof_time_sum(total, llmprof_time_between(start, end));
-    if (x.end < y.end)
-      i++;
-    else
-      j++;
-  }
+  for (size_t i = 0; i < a->count; i++)
+    total = llmprof_time_sum(total, llmprof_intervals_covered(
+                                        b, a->items[i].start, a->items[i].end));
   return total;
 }
 

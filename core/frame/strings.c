@@ -91,17 +91,8 @@ static slot *hash_all(const llmprof_strings *pool, size_t slot_count) {
   return slots;
 }
 
-/* The same slots, among more. */
-static slot *spread(const llmprof_strings *pool, size_t slot_count) {
-  slot *slots = llmprof_zalloc(slot_count, sizeof *slots);
-  for (size_t i = 0; slots && i < pool->slot_count; i++)
-    if (pool->slots[i].next) put_slot(slots, slot_count, pool->slots[i]);
-  return slots;
-}
-
 static bool rehash(llmprof_strings *pool, size_t slot_count) {
-  slot *slots =
-      pool->slots ? spread(pool, slot_count) : hash_all(pool, slot_count);
+  slot *slots = hash_all(pool, slot_count);
   if (!slots) return false;
   llmprof_free(pool->slots);
   pool->slots = slots;

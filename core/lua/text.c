@@ -14,7 +14,6 @@
 
 enum {
   MAX_COLUMNS = 1 << 20, /* padding must not eat the memory */
-  SHORT = 128,           /* bytes of most numbers */
 };
 
 static size_t check_columns(lua_State *L, int arg) {
@@ -82,10 +81,6 @@ static int text_truncate(lua_State *L) {
   const char *text = luaL_checklstring(L, 1, &size);
   size_t columns = check_columns(L, 2);
   llmprof_ellipsis place = places[luaL_checkoption(L, 3, "middle", names)];
-  if (llmprof_text_width(text, size) <= columns) {
-    lua_settop(L, 1);
-    return 1;
-  }
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   llmprof_text_truncate(buf, text, size, columns, place);
   return push_buffer(L, buf);
@@ -156,38 +151,20 @@ static llmprof_format check_format(lua_State *L, int arg,
   return format;
 }
 
-static void put_number(lua_State *L, llmprof_buffer *out,
-                       llmprof_quantity quantity,
-                       const llmprof_format *format) {
-  if (lua_isinteger(L, 1))
-    llmprof_format_integer(out, quantity, lua_tointeger(L, 1), format);
-  else
-    llmprof_format_number(out, quantity, lua_tonumber(L, 1), format);
-}
-
-/* Push the number at argument 1, formatted; integers keep all their digits. A
- * short text needs nothing that the collector has to free. */
+/* Push the number at argument 1, formatted; integers keep all their digits. */
 static int push_number(lua_State *L, llmprof_quantity quantity,
                        const llmprof_format *format) {
-  char text[SHORT];
-  check_number(L, 1);
-  llmprof_buffer made = {0};
-  put_number(L, &made, quantity, format);
-  size_t size = made.failed || made.size > sizeof text ? 0 : made.size;
-  if (size) memcpy(text, made.bytes, size);
-  llmprof_buffer_free(&made);
-  if (size) {
-    lua_pushlstring(L, text, size);
-    return 1;
-  }
+  double value = check_number(L, 1);
   llmprof_buffer *buf = llmprof_lua_buffer(L);
-  put_number(L, buf, quantity, format);
+  if (lua_isinteger(L, 1))
+    llmprof_format_integer(buf, quantity, lua_tointeger(L, 1), format);
+  else
+    llmprof_format_number(buf, quantity, value, format);
   return push_buffer(L, buf);
 }
 
 /* text.number(value [, digits = 0 [, separator]]) -> "1234.50" */
 static int text_number(lua_State *L) {
-  check_number(L, 1);
   llmprof_format format = {
       .digits = check_digits(L, 2, luaL_optinteger(L, 2, 0)),
       .separator = luaL_optstring(L, 3, NULL),
@@ -205,7 +182,6 @@ static int text_count(lua_State *L) {
 
 /* text.percent(fraction [, digits = 1]) -> "35.2%" */
 static int text_percent(lua_State *L) {
-  check_number(L, 1);
   llmprof_format format = {
       .digits = check_digits(L, 2, luaL_optinteger(L, 2, 1)),
   };
@@ -216,7 +192,6 @@ static int text_percent(lua_State *L) {
  * options: unit ("ns", "us", "ms" or "s"; else the one that fits), digits,
  * separator (between thousands), bare (boolean: without the unit). */
 static int text_duration(lua_State *L) {
-  check_number(L, 1);
   llmprof_format format = check_format(L, 2, LLMPROF_DURATION);
   return push_number(L, LLMPROF_DURATION, &format);
 }
@@ -231,7 +206,6 @@ static bool opt_binary(lua_State *L, int arg) {
  * options: as duration's, with unit "B", "kB" ... "EB" or "KiB" ... "EiB",
  * and binary (boolean: units by 1024). */
 static int text_bytes(lua_State *L) {
-  check_number(L, 1);
   llmprof_quantity quantity = opt_binary(L, 2) ? LLMPROF_BINARY : LLMPROF_BYTES;
   llmprof_format format = check_format(L, 2, quantity);
   return push_number(L, quantity, &format);
@@ -240,7 +214,6 @@ static int text_bytes(lua_State *L) {
 /* text.rate(value, suffix [, options]) -> "789.12 TFLOP/s"
  * options: as duration's, with unit one of "" "k" "M" "G" "T" "P" "E". */
 static int text_rate(lua_State *L) {
-  check_number(L, 1);
   const char *suffix = luaL_checkstring(L, 2);
   llmprof_format format = check_format(L, 3, LLMPROF_SI);
   format.suffix = suffix;

@@ -103,11 +103,7 @@ const char *llmprof_metric_unit_of(const char *metric) {
 /* Divides for negative powers: 10^-6 is not exact, and 10^6 is. */
 double llmprof_metric_unit_scale(const llmprof_metric_unit *unit,
                                  double value) {
-  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
-                                  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
-                                  1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-                                  1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27};
-  double scaled = unit->power < 0 ? value / powers[-unit->power]
-                                  : value * powers[unit->power];
+  double scaled = unit->power < 0 ? value / pow(10, -unit->power)
+                                  : value * pow(10, unit->power);
   return isfinite(scaled) ? scaled : NAN;
 }
