@@ -220,16 +220,6 @@ end
 
 -- ---- the recipe's hooks ----
 
--- FLOP of a stage as the recipe counts them: a function of the stage's record
--- and the workload's metrics (nil without), or nil.
-local function flops_of(ctx)
-  local hook = ctx.recipe.flops
-  return hook and function(stage, metrics)
-    return recipe.call("flops", hook, stage, metrics, ctx.cfg)
-  end
-end
-
-
 -- The recipe's own advice. An error in it costs its findings and the exit
 -- status, not the reports.
 local function advise_of(ctx)
@@ -259,6 +249,11 @@ end
 local function given_of(ctx)
   local state = ctx.state
   local arch, run, complaint = describe(ctx)
+  local hook = ctx.recipe.flops
+  -- FLOP of a stage as the recipe counts them, by its record and the workload's metrics
+  local flops = hook and function(stage, metrics)
+    return recipe.call("flops", hook, stage, metrics, ctx.cfg)
+  end
   local given = {
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
     model = identity.full { cfg = ctx.cfg.model, metrics = state.metrics or state.own or state.ran,
@@ -272,7 +267,7 @@ local function given_of(ctx)
     samples = state.samples, engine_log = state.engine_log,
     complaints = state.taken and state.taken.complaints,
     recorder = recorder_of(state.about),
-    flops = flops_of(ctx),
+    flops = flops,
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     price = ctx.cfg.price,
     launches = state.launches, plain = state.plain,

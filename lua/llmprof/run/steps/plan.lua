@@ -60,25 +60,6 @@ local function doubt_range(range, names, form)
 end
 
 
-local function doubt_include(range, names)
-  if range:find "[%[%],+]" or range:find "/." then return nil end -- ncu's own way to write more
-  for _, name in ipairs(names) do
-    if counter_plan.names_stage(range, name, { instances = {} }) then return nil end
-  end
-  return doubt_range(range, names, range_name.ncu_filter) or "is no range of a stage"
-end
-
-
-local function doubt_capture(range, names)
-  for _, name in ipairs(names) do
-    if range_name.canonical(name) == range then return nil end
-    if range_name.nsys_capture(name) == range_name.nsys_capture(range) then return nil end
-  end
-  return doubt_range(range_name.nsys_capture(range):gsub("^(.*)@([^@]*)$", "%2:%1"), names,
-    range_name.nsys_capture)
-end
-
-
 -- What the settings say of ranges and domains that does not go with the recipe's stages: a
 -- list of { text, fix }. The program may have ranges that the recipe does not name, so none of
 -- it is an error.
@@ -89,11 +70,21 @@ function step.doubts(stages, cfg)
   local function add(text, fix) list[#list + 1] = { text = text, fix = fix } end
   local known = #names > 0 and "ranges of the recipe: " .. table.concat(names, ", ")
   for _, range in ipairs(known and cfg.counters.by ~= "off" and cfg.ncu.nvtx_include or {}) do
-    local why = doubt_include(range, names)
-    if why then add(("ncu.nvtx_include: '%s' %s"):format(range, why), known) end
+    local is_known = lists.any(names, function(name)
+      return counter_plan.names_stage(range, name, { instances = {} })
+    end)
+    if not (is_known or range:find "[%[%],+]" or range:find "/.") then -- ncu's own ways for more
+      add(("ncu.nvtx_include: '%s' %s"):format(range, doubt_range(range, names,
+        range_name.ncu_filter) or "is no range of a stage"), known)
+    end
   end
   local capture = known and cfg.nsys.capture_range == "nvtx" and cfg.nsys.nvtx_capture
-  local why = capture and doubt_capture(capture, names)
+  local gate = capture and range_name.nsys_capture(capture)
+  local is_known = lists.any(names, function(name)
+    return range_name.canonical(name) == capture or range_name.nsys_capture(name) == gate
+  end)
+  local why = gate and not is_known and doubt_range(gate:gsub("^(.*)@([^@]*)$", "%2:%1"), names,
+    range_name.nsys_capture)
   if why then add(("nsys.nvtx_capture: '%s' %s"):format(capture, why), known) end
   local included, excluded = cfg.nsys.nvtx_domain_include, cfg.nsys.nvtx_domain_exclude
   for _, stage in ipairs(stages) do
