@@ -20,20 +20,14 @@ local function lack(ctx, why)
 end
 
 
--- The file to read; nil, why not.
-local function find(ctx)
-  local given = ctx.cfg.workload.operators_trace
-  if given then return given end
-  local made, why = ctx.state.capture.operators(ctx)
-  if not made then return nil, why end
-  return operators.find(ctx.run:path(layout.workload.operators_pass))
-    or operators.find(ctx.run:path(layout.workload.folder))
-end
-
-
 function step.run(ctx)
-  local path, why = find(ctx)
-  if not path then return lack(ctx, why) end
+  local path = ctx.cfg.workload.operators_trace
+  if not path then
+    local made, why = ctx.state.capture.operators(ctx)
+    if not made then return lack(ctx, why) end
+    path = operators.find(ctx.run:path(layout.workload.operators_pass))
+      or operators.find(ctx.run:path(layout.workload.folder))
+  end
   local found, message = errors.unless_systems(operators.load(path))
   if not found then return lack(ctx, message) end
   ctx.run:write_document(layout.workload.operators, "operators", found)
