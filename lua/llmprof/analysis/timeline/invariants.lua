@@ -17,6 +17,7 @@ local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
+local tuple = require("llmprof.tables.keys").tuple
 
 local invariants = {}
 
@@ -130,34 +131,28 @@ local ROUNDED = 1000
 
 -- The ranges that mark stages and their steps.
 local function marks(state)
-  local found, wanted = state.found, {}
-  local ranges = check(state.trace:frame "ranges")
+  local found, ranges = state.found, check(state.trace:frame "ranges")
   if found.by_engine then
     return check(ranges:where { range = lists.map(found.instances, "range") })
   end
-  for _, stage in ipairs(found.declared) do
-    lists.add(wanted, stage.tags or { stage.name })
-    wanted[#wanted + 1] = stage.step
-  end
-  return check(ranges:where { tag = wanted })
+  return check(ranges:where { tag = lists.flat(found.declared, function(stage)
+    return lists.joined(stage.tags or { stage.name }, { stage.step })
+  end) })
 end
 
 
 -- How many ranges, sorted by start, the longest first, begin in another one of their thread and
 -- domain, and end behind it. Those by start and end may overlap any but those of their name.
 local function count_crossing(ranges)
-  local columns, around, count = {}, {}, 0
-  for _, name in ipairs { "start", "end", "pid", "tid", "domain", "style", "tag" } do
-    columns[name] = ranges:values(name)
-  end
-  for i, start in ipairs(columns.start) do
-    local key = ("%s %s %s %s"):format(columns.pid[i], columns.tid[i], columns.domain[i],
-      columns.style[i] ~= PUSH_POP and columns.tag[i] or "")
-    local open, stop = around[key] or {}, columns["end"][i]
+  local around, count = {}, 0
+  for _, row in ipairs(frame_rows.list(ranges, { "start", "end", "pid", "tid", "domain", "style",
+    "tag" })) do
+    local key = tuple(row.pid, row.tid, row.domain, row.style ~= PUSH_POP and row.tag or nil)
+    local open = around[key] or {}
     around[key] = open
-    while #open > 0 and open[#open] <= start + ROUNDED do open[#open] = nil end
-    if #open > 0 and stop > open[#open] + ROUNDED then count = count + 1 end
-    open[#open + 1] = stop
+    while #open > 0 and open[#open] <= row.start + ROUNDED do open[#open] = nil end
+    if #open > 0 and row["end"] > open[#open] + ROUNDED then count = count + 1 end
+    open[#open + 1] = row["end"]
   end
   return count
 end
