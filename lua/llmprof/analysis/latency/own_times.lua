@@ -62,19 +62,17 @@ end
 -- that does not say when it was sent it cannot be ruled out.
 function own_times.requests_overlap(metrics)
   if not (metrics and metrics.load) then return false end
-  local list = {}
-  for _, rep in ipairs(metrics.repeats or {}) do
-    for _, request in ipairs(rep.requests or {}) do
-      local sent, ms = request.sent_utc_ns, request.ms
-      if type(sent) ~= "number" or type(ms) ~= "number" then return true end
-      list[#list + 1] = { sent = sent, done = sent + ms * 1e6 }
-    end
+  local list = lists.flat(metrics.repeats or {}, "requests")
+  if #list == 0 or lists.any(list, function(one)
+    return type(one.sent_utc_ns) ~= "number" or type(one.ms) ~= "number"
+  end) then
+    return true
   end
-  lists.sort(list, "sent")
+  lists.sort(list, "sent_utc_ns")
   for i = 2, #list do
-    if list[i].sent < list[i - 1].done then return true end
+    if list[i].sent_utc_ns < list[i - 1].sent_utc_ns + list[i - 1].ms * 1e6 then return true end
   end
-  return #list == 0
+  return false
 end
 
 

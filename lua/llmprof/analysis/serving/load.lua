@@ -29,14 +29,9 @@ end
 
 
 local function tokens_of(metrics, field)
-  local sum, known = 0, false
-  for _, rep in ipairs(metrics.repeats) do
-    for _, request in ipairs(rep.requests or {}) do
-      if not is_number(request[field]) then return nil end
-      sum, known = sum + request[field], true
-    end
-  end
-  return known and sum or nil
+  local list = lists.flat(metrics.repeats, "requests")
+  local are_known = not lists.any(list, function(one) return not is_number(one[field]) end)
+  return #list > 0 and are_known and lists.sum(list, field) or nil
 end
 
 
@@ -188,21 +183,16 @@ end
 -- Means of requests that have a prefill step of their own: { count, ttft, queue, prefill,
 -- before (its prefill, while no step ran), after }; nil without any.
 local function by_steps(ranks)
-  local sums, count = { ttft = 0, queue = 0, prefill = 0, before = 0, after = 0 }, 0
-  for _, one in ipairs(ranks and ranks.requests and ranks.requests.single or {}) do
-    if one.prefill_ns then
-      local before = one.prefill_start_ns - one.sent_ns - one.queue_ns
-      count = count + 1
-      for name, ns in pairs { ttft = one.ttft_ns, queue = one.queue_ns, prefill = one.prefill_ns,
-          before = before, after = one.ttft_ns - one.queue_ns - before - one.prefill_ns } do
-        sums[name] = sums[name] + ns
-      end
-    end
-  end
-  if count == 0 then return nil end
-  for name, sum in pairs(sums) do sums[name] = sum / count end
-  sums.count = count
-  return sums
+  local own = lists.filtered(ranks and ranks.requests and ranks.requests.single or {},
+    "prefill_ns")
+  if #own == 0 then return nil end
+  local function mean(of) return lists.sum(own, of) / #own end
+  local made = { count = #own, ttft = mean "ttft_ns", queue = mean "queue_ns",
+    prefill = mean "prefill_ns", before = mean(function(one)
+      return one.prefill_start_ns - one.sent_ns - one.queue_ns
+    end) }
+  made.after = made.ttft - made.queue - made.before - made.prefill
+  return made
 end
 
 

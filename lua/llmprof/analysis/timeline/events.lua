@@ -68,14 +68,9 @@ local SOURCES = { { "operator", "operator_label" }, { "torch_module", "module_la
 local function kernel_ids(kernels, whole)
   local ids = {}
   for _, kernel in ipairs(kernels) do
-    local place = tuple(kernel.stage, kernel.part)
-    ids[place] = ids[place] or {}
-    ids[place][kernel.name] = kernel.id
+    ids[tuple(kernel.stage, kernel.part, kernel.name)] = kernel.id
   end
-  return function(row)
-    local of = ids[tuple(row.stage or whole, row.part)]
-    return of and row.name and of[row.name]
-  end
+  return function(row) return row.name and ids[tuple(row.stage or whole, row.part, row.name)] end
 end
 
 
