@@ -296,14 +296,6 @@ local function reply(message, given)
 end
 
 
-local function handle(line, given)
-  local ok, messages, is_batch = errors.call(messages_of, line, agreed)
-  if not ok then return refusal(nil, messages) end
-  local said = json.list(lists.map(messages, function(message) return reply(message, given) end))
-  return is_batch and #said > 0 and said or said[1]
-end
-
-
 -- Serve until the input ends. given: root (of runs; nil: the user's own), allow_capture,
 -- seconds (that an answer may take; nil: as its tools have it).
 function server.run(given)
@@ -311,7 +303,17 @@ function server.run(given)
   while true do
     local line = incoming:next()
     if line == nil then return end
-    local said = line and line:find "%S" and handle(line, given) or not line and TOO_LONG
+    local said
+    if not line then
+      said = TOO_LONG
+    elseif line:find "%S" then
+      local ok, messages, is_batch = errors.call(messages_of, line, agreed)
+      local answers = json.list(lists.map(ok and messages or {}, function(message)
+        return reply(message, given)
+      end))
+      said = not ok and refusal(nil, messages) or is_batch and #answers > 0 and answers
+        or answers[1]
+    end
     if said then
       out.write(errors.check(json.encode(said)), "\n")
       out.flush()

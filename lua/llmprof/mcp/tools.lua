@@ -64,23 +64,9 @@ local function encode_rows(rows, most)
 end
 
 
--- Does a row have what is asked of its columns: a number that is equal, a text that
--- contains the text, whatever the case?
-local function fits(row, wanted)
-  for column, value in pairs(wanted) do
-    local here = row[column]
-    local equal = here == value
-    if type(value) == "string" and type(here) == "string" then
-      equal = here:lower():find(value:lower(), 1, true) ~= nil
-    end
-    if not equal then return false end
-  end
-  return true
-end
-
-
--- Raise where a filter names a column that no row has.
-local function check_filter(rows, wanted)
+-- Rows that have what is asked of their columns: a number that is equal, a text that contains the
+-- text, whatever the case. Raises where a column is named that no row has.
+local function filtered(rows, wanted)
   for column in pairs(wanted) do
     local known = #rows == 0 or lists.any(rows, function(row) return row[column] ~= nil end)
     if not known then
@@ -88,6 +74,16 @@ local function check_filter(rows, wanted)
         table.concat(sorted_keys(rows[1]), ", ")))
     end
   end
+  return lists.filtered(rows, function(row)
+    for column, value in pairs(wanted) do
+      local here = row[column]
+      local is_text = type(value) == "string" and type(here) == "string"
+      if not (is_text and here:lower():find(value:lower(), 1, true) or here == value) then
+        return false
+      end
+    end
+    return true
+  end)
 end
 
 
@@ -142,10 +138,7 @@ local list = {
     call = function(given, server, run)
       local words = asking(server, "show", tools.check_word(given.run, "run"))
       if given.section then words[#words + 1] = tools.check_word(given.section, "section") end
-      local rows, wanted = decoded(run(words)), given.filter or {}
-      check_filter(rows, wanted)
-      return encode_rows(lists.filtered(rows, function(row) return fits(row, wanted) end),
-        given.top or 50)
+      return encode_rows(filtered(decoded(run(words)), given.filter or {}), given.top or 50)
     end },
   { name = "query", description = "Ask a run's timeline in Lua, read only: kernels, ops, "
     .. "transfers, api, ranges, stages, steps, layers, gaps, collectives, cpu_samples are frames "
@@ -296,19 +289,6 @@ local function raise_signal(result)
 end
 
 
--- The lines of standard output and error, as two lists; reading ends where it is too much.
-local function gatherer()
-  local said, bytes = { stdout = {}, stderr = {} }, 0
-  return said, function(line, stream)
-    bytes = bytes + #line + 1
-    said.too_long = bytes > MOST_READ
-    if said.too_long then return false end
-    table.insert(said[stream], line)
-    return true
-  end
-end
-
-
 -- Why a child gave no answer, where it does not say so itself.
 local function why_not(said, result)
   if said.too_long then
@@ -330,7 +310,13 @@ end
 -- words. options: seconds and memory (nil: SECONDS, MEMORY), is_cancelled(child) (asked
 -- while it runs; when true, an error of kind "closed").
 function tools.run(words, options)
-  local said, on_line = gatherer()
+  local said, bytes = { stdout = {}, stderr = {} }, 0
+  local function on_line(line, stream) -- reading ends where it is too much
+    bytes = bytes + #line + 1
+    said.too_long = bytes > MOST_READ
+    if not said.too_long then table.insert(said[stream], line) end
+    return not said.too_long
+  end
   local seconds, memory = options.seconds or SECONDS, options.memory or MEMORY
   local result = errors.check(process.run(
     { errors.check(sys.executable()), table.unpack(words) },

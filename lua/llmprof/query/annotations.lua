@@ -133,23 +133,16 @@ end
 -- name. Methods are of the module in whose file they are; what has no file of its own is of
 -- frames.
 
--- The call that a line begins with: object, "." or ":", name, and whether it is a field.
-local function call_of(line)
-  local object, dot, name, at = line:match "^([%l_%d]+)([.:])([%l_%d]+)%s?()[({:]"
-  if not object or object == "llmprof" then return nil end
-  return { object = object, dot = dot, name = name, is_field = line:sub(at, at) == ":" }
-end
-
-
 -- Adds what a comment says of functions and methods; returns the lines before the first.
 local function read_comment(into, comment)
   local about, last = {}, nil
   for marked in (comment .. "\n"):gmatch "(.-)\n" do
     local line = marked:gsub("^ %*", ""):gsub("^ ", ""):gsub("%s+$", "")
-    local call = call_of(line)
-    if call then
-      into[#into + 1], last = call, call
-      call.text = { line }
+    local object, dot, name, at = line:match "^([%l_%d]+)([.:])([%l_%d]+)%s?()[({:]"
+    if object and object ~= "llmprof" then -- a call
+      last = { object = object, dot = dot, name = name, is_field = line:sub(at, at) == ":",
+        text = { line } }
+      into[#into + 1] = last
     else
       table.insert(last and last.text or about, line)
     end

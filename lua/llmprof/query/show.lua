@@ -42,14 +42,6 @@ local function largest(rows, name)
 end
 
 
--- Digits that numbers without a unit of ours need: none when all are whole.
-local function digits_of(rows, name)
-  return lists.any(rows, function(row)
-    return math.type(row[name]) == "float" and row[name] ~= math.floor(row[name])
-  end) and 2 or 0
-end
-
-
 -- How a quantity is shown whose largest value is `most`: factor, unit (nil: none), digits
 -- after the point (nil: those that values need).
 function show.scale(unit, most)
@@ -63,8 +55,12 @@ end
 local function number_column(column, rows)
   if ids[column.name] then return { key = column.name, title = column.name, type = "id" } end
   local factor, unit, digits = show.scale(column.unit, largest(rows, column.name))
+  local is_whole = not lists.any(rows, function(row)
+    return math.type(row[column.name]) == "float"
+      and row[column.name] ~= math.floor(row[column.name])
+  end)
   return { key = column.name, title = unit and column.name .. " " .. unit or column.name,
-    scale = factor, digits = digits or digits_of(rows, column.name) }
+    scale = factor, digits = digits or is_whole and 0 or 2 }
 end
 
 

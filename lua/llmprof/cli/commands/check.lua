@@ -192,12 +192,6 @@ end
 
 -- ---- how it is measured ----
 
-local function check_capture(state)
-  start.would_run(state.made, state.cfg)
-  return ok("capture", "capture=" .. state.cfg.capture)
-end
-
-
 local function check_model(state)
   local arch = models.description { cfg = state.cfg.model }
   if not arch and state.made.flops then
@@ -210,20 +204,20 @@ local function check_model(state)
 end
 
 
-local function check_hardware(state)
-  local name = state.cfg.hardware.name
-  if not name then return nil end
-  hardware.load(name)
-  return ok("hardware", name)
-end
-
-
 -- In order; the others need a configuration.
 local every = {
   { "recipe", check_recipe }, { "config", check_configuration },
   { "stages", check_stages }, { "categories", check_categories },
-  { "workload", check_workload }, { "capture", check_capture },
-  { "model", check_model }, { "hardware", check_hardware },
+  { "workload", check_workload },
+  { "capture", function(state)
+    start.would_run(state.made, state.cfg)
+    return ok("capture", "capture=" .. state.cfg.capture)
+  end },
+  { "model", check_model },
+  { "hardware", function(state)
+    local name = state.cfg.hardware.name
+    return name and hardware.load(name) and ok("hardware", name) or nil
+  end },
 }
 
 

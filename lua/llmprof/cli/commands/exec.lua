@@ -17,23 +17,19 @@ too: of the files that the other words name.]],
 }
 
 
--- The words that are files, folders or runs; all of them when none is, so that a
--- wrong name is said.
-local function files_among(words)
-  local source = require "llmprof.query.session.source"
-  local there = lists.filtered(words, function(word) return source.locate(word) end)
-  return #there > 0 and there or words
-end
-
-
--- Globals that are not Lua's are looked for in a session over the arguments,
--- which is made when the first of them is asked for.
+-- Globals that are not Lua's are looked for in a session, which is made when the first of them
+-- is asked for: over the words that are files, folders or runs, over all of them when none is,
+-- so that a wrong name is said.
 local function offer_session(words)
   local globals
   setmetatable(_G, { __index = function(_, name)
     local session = require "llmprof.query.session"
     if not session.has(name) then return nil end
-    globals = globals or session.open(files_among(words))
+    if not globals then
+      local source = require "llmprof.query.session.source"
+      local there = lists.filtered(words, function(word) return source.locate(word) end)
+      globals = session.open(#there > 0 and there or words)
+    end
     return globals[name]
   end })
 end

@@ -58,20 +58,17 @@ local function locate(name, root)
 end
 
 
-local function no_stage(ranges, name)
-  local tags = lists.map(ranges:group { by = { "tag" } }, "tag")
-  errors.raise("usage", ("--stage: the trace has no NVTX range '%s'%s"):format(name,
-    nearest.suggestion(name, tags)), { hint = "llmprof stats -r nvtx_sum lists its ranges" })
-end
-
-
 -- When ranges of these names are open, { first, last } in ns, last not included: windows in order
 -- that do not overlap; nil without names.
 local function windows_of(trace, names)
   if not names then return nil end
   local ranges = check(trace:frame "ranges")
   for _, name in ipairs(names) do
-    if #ranges:where { tag = name } == 0 then no_stage(ranges, name) end
+    if #ranges:where { tag = name } == 0 then
+      local tags = lists.map(ranges:group { by = { "tag" } }, "tag")
+      errors.raise("usage", ("--stage: the trace has no NVTX range '%s'%s"):format(name,
+        nearest.suggestion(name, tags)), { hint = "llmprof stats -r nvtx_sum lists its ranges" })
+    end
   end
   local open = ranges:where({ tag = names }):union():frame()
   local starts, ends, list = open:values "start", open:values "end", {}

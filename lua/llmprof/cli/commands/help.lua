@@ -82,15 +82,6 @@ local function columns()
 end
 
 
--- Pages; those that are listed by themselves, as tables or as questions, are left out.
-local function pages()
-  return lists.map(reference.topics(), function(topic)
-    return topic.path and topic.name ~= "cookbook"
-      and { topic.name, topic.title, reference.page(topic.name) } or nil
-  end)
-end
-
-
 -- What is looked through: a heading, and a list of { name, what it is, more text of it }.
 local kinds = {
   { "questions of llmprof help cookbook (ocr, vllm: any run or trace)", questions },
@@ -107,7 +98,12 @@ local kinds = {
     local defaults = require "llmprof.recipe.defaults"
     return lists.map(sorted_keys(defaults), function(key) return { key, defaults[key][1] } end)
   end },
-  { "topics of llmprof help", pages },
+  { "topics of llmprof help", function() -- without those that are listed by themselves
+    return lists.map(reference.topics(), function(topic)
+      return topic.path and topic.name ~= "cookbook"
+        and { topic.name, topic.title, reference.page(topic.name) } or nil
+    end)
+  end },
 }
 
 
@@ -146,14 +142,6 @@ local function search(words)
 end
 
 
-local function unknown(name)
-  local known = lists.joined(commands.names(), lists.map(reference.topics(), "name"),
-    reference.module_names())
-  errors.raise("usage", ("no command or topic '%s'%s"):format(name,
-    nearest.suggestion(name, known)), { hint = "llmprof help lists them" })
-end
-
-
 function command.run(given, words)
   local name = words[1] and table.concat(words, " ")
   if not name then
@@ -162,7 +150,11 @@ function command.run(given, words)
   end
   local page, known = reference.page(name), commands.has(name)
   if given.markdown or not page and not known then
-    out.write(given.markdown and page or not given.markdown and search(name) or unknown(name))
+    local said = given.markdown and page or not given.markdown and search(name)
+    local all = lists.joined(commands.names(), lists.map(reference.topics(), "name"),
+      reference.module_names())
+    out.write(said or errors.raise("usage", ("no command or topic '%s'%s"):format(name,
+      nearest.suggestion(name, all)), { hint = "llmprof help lists them" }))
     return 0
   end
   if known then out.write(commands.help_of(commands.load(name), {}), page and "\n" or "") end

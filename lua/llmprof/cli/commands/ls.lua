@@ -60,18 +60,14 @@ local age = { key = "age", title = "age", type = "text" }
 local started = { key = "started", title = "started (UTC)", type = "text" }
 
 
--- What results.json of a run says; an empty table when there is none to read.
-local function results_of(run)
-  local path = run.manifest and layout.find(run.dir, "results")
-  if not path then return {} end
-  local results, message = results_file.read(path)
-  if not results then out.complain(message) end
-  return results or {}
-end
-
-
 local function row_of(run, now)
-  local manifest, results = run.manifest or { status = "unreadable" }, results_of(run)
+  local manifest, results = run.manifest or { status = "unreadable" }, {}
+  local path = run.manifest and layout.find(run.dir, "results")
+  if path then
+    local read, message = results_file.read(path)
+    if not read then out.complain(message) end
+    results = read or {}
+  end
   local latency, began = overhead.latency_of(results), clock.seconds(manifest.started)
   local decode = results.stages and evidence.find(results, "decode")
   return {

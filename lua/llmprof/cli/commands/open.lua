@@ -2,6 +2,7 @@
 local lazy = require "llmprof.io.lazy"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
+local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local argument = lazy "llmprof.cli.arguments"
 local spawn = require "llmprof.spawn"
@@ -24,20 +25,6 @@ local command = {
 local PATIENCE = 20
 
 
-local function best_report(run)
-  for _, name in ipairs(layout.best_reports) do
-    if run:has(name) then return run:path(name) end
-  end
-  errors.raise("failed", ("%s: no report: its status is '%s'"):format(run.dir,
-    run.manifest.status), { hint = run:continuation() .. "; llmprof ls lists the others" })
-end
-
-
-local function has_desktop()
-  return (os.getenv "DISPLAY" or "") ~= "" or (os.getenv "WAYLAND_DISPLAY" or "") ~= ""
-end
-
-
 local function show(path)
   local opener = spawn.which "xdg-open"
   if not opener then return nil, "xdg-open was not found" end
@@ -49,9 +36,16 @@ end
 
 function command.run(given, words)
   local word = argument.only(words, "run", "llmprof open latest")
-  local path = best_report(argument.open_run(word, given.root))
+  local run = argument.open_run(word, given.root)
+  local name = lists.filtered(layout.best_reports, function(one) return run:has(one) end)[1]
+  if not name then
+    errors.raise("failed", ("%s: no report: its status is '%s'"):format(run.dir,
+      run.manifest.status), { hint = run:continuation() .. "; llmprof ls lists the others" })
+  end
+  local path = run:path(name)
   out.write(text.clean(path), "\n")
-  if given.print or not has_desktop() then return 0 end
+  local has_desktop = (os.getenv "DISPLAY" or "") ~= "" or (os.getenv "WAYLAND_DISPLAY" or "") ~= ""
+  if given.print or not has_desktop then return 0 end
   local shown, why = show(path)
   if not shown then errors.raise("failed", why, { hint = "open it by hand: " .. path }) end
   return 0

@@ -34,19 +34,13 @@ local list_columns = {
 }
 
 
--- Sections with rows whose names have that of an empty one in them: its table may be what was
--- meant.
-local function others_like(section, results)
-  return lists.map(sections.all(), function(other)
+-- Sections with rows whose names have that of the empty one in them may be what was meant.
+local function warn_empty(section, results)
+  local reason = section.subject and words.reason(results, section.subject) or section.empty
+  local others = lists.map(sections.all(), function(other)
     return other ~= section and other.name:find(section.name, 1, true) and #other.rows(results) > 0
       and ("%s (%s)"):format(other.name, other.title) or nil
   end)
-end
-
-
-local function warn_empty(section, results)
-  local reason = section.subject and words.reason(results, section.subject) or section.empty
-  local others = others_like(section, results)
   out.warn(("llmprof: %s (%s) is empty\n"):format(section.name, section.title),
     reason and ("  %s\n"):format(text.clean(reason)) or "",
     #others > 0 and ("  there is %s\n"):format(table.concat(others, ", ")) or "")

@@ -52,15 +52,6 @@ local function check_all(made, given, list)
 end
 
 
-local function folder_of(made, given, root)
-  local name = given.name or "sweep-" .. made.name
-  if not name:find "^[%w_][%w_.-]*$" then
-    errors.raise("usage", ("--name: '%s' cannot name a folder"):format(name))
-  end
-  return root .. "/" .. name
-end
-
-
 -- The state of a combination's run: "done", another status of a run that began, or
 -- nil.
 local function state_of(entry, folder)
@@ -138,7 +129,11 @@ end
 function command.run(given, words)
   local made = recipe_argument.load(words, "llmprof sweep alt_llm infer.batch=1,4,16")
   local list = sweep.combinations(table.move(words, 2, #words, 1, {}))
-  local folder = folder_of(made, given, check_all(made, given, list))
+  local name = given.name or "sweep-" .. made.name
+  if not name:find "^[%w_][%w_.-]*$" then
+    errors.raise("usage", ("--name: '%s' cannot name a folder"):format(name))
+  end
+  local folder = check_all(made, given, list) .. "/" .. name
   for _, entry in ipairs(list) do entry.folder = folder .. "/" .. entry.id end
   if given["dry-run"] then
     preview(list, made, given, folder)

@@ -22,11 +22,6 @@ local function split(message)
 end
 
 
-local function is_keyword(word)
-  return not word:find "[^%a]" and load(("local %s"):format(word)) == nil
-end
-
-
 -- ---- code that cannot be read ----
 
 -- Words that something is missing at the end.
@@ -54,7 +49,8 @@ local syntax = {
     return CALLED, METHODS
   end },
   { "near '(%a+)'$", function(word, code)
-    if not is_keyword(word) or not (code:find("[.:]%s*" .. word) or code:find(word .. "%s*=")) then
+    local is_keyword = load(("local %s"):format(word)) == nil
+    if not is_keyword or not (code:find("[.:]%s*" .. word) or code:find(word .. "%s*=")) then
       return nil
     end
     return ("'%s' is a word of the language"):format(word),

@@ -181,29 +181,17 @@ local function candidates(before, environment, globals)
 end
 
 
--- Those that start with the word, sorted, once each.
-local function matching(word, names, form)
-  return sorted_keys(lists.set(lists.filtered(names, function(name)
-    return type(name) == "string" and name:sub(1, #word) == word and name:find(form)
-      and text.clean(name) == name
-  end)))
-end
-
-
-local function common_prefix(names)
-  local first, last = names[1], names[#names] -- sorted: the most different ones
-  local size = 0
-  while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
-  return first:sub(1, size)
-end
-
-
 -- What Tab does after this text: what to insert or nil, what to list or nil.
 function terminal.complete(before, environment, globals)
   local word, names, form = candidates(before, environment, globals)
-  local found = matching(word, names, form)
+  local found = sorted_keys(lists.set(lists.filtered(names, function(name)
+    return type(name) == "string" and name:sub(1, #word) == word and name:find(form)
+      and text.clean(name) == name
+  end)))
   if #found == 0 then return nil, nil end
-  local insert = common_prefix(found):sub(#word + 1)
+  local first, last, size = found[1], found[#found], #word -- the most different ones
+  while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
+  local insert = first:sub(#word + 1, size)
   if #found == 1 or insert ~= "" then return insert ~= "" and insert or nil, nil end
   return nil, table.concat(text.wrap(table.concat(found, "  "), sys.columns() or 80), "\n")
 end
