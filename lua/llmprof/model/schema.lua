@@ -32,14 +32,17 @@ local function is_whole(value, least)
 end
 
 
-local function is_list_of(value, fits)
-  if type(value) ~= "table" then return false end
-  local count = 0
-  for _ in pairs(value) do count = count + 1 end
-  for i = 1, count do
-    if not fits(value[i]) then return false end
-  end
-  return true
+local function is_a(type_name) return function(v) return type(v) == type_name end end
+
+local function list_of(what, fits)
+  return { "a list of " .. what, function(v)
+    local count = 0
+    for _ in pairs(type(v) == "table" and v or {}) do count = count + 1 end
+    for i = 1, count do
+      if not fits(v[i]) then return false end
+    end
+    return type(v) == "table"
+  end }
 end
 
 
@@ -48,21 +51,15 @@ local kinds = {
   layers = { ("a whole number from 1 to %d"):format(MOST_LAYERS),
     function(v) return is_whole(v, 1) and v <= MOST_LAYERS end },
   whole = { "a whole number of at least 0", function(v) return is_whole(v, 0) end },
-  flag = { "true or false", function(v) return type(v) == "boolean" end },
-  text = { "text", function(v) return type(v) == "string" end },
+  flag = { "true or false", is_a "boolean" },
+  text = { "text", is_a "string" },
   number = { "a number above 0", function(v)
     return math.type(v) ~= nil and v > 0 and v < math.huge
   end },
-  places = { "a list of whole numbers", function(v)
-    return is_list_of(v, function(item) return is_whole(item, 0) end)
-  end },
-  words = { "a list of texts", function(v)
-    return is_list_of(v, function(item) return type(item) == "string" end)
-  end },
-  table = { "a table", function(v) return type(v) == "table" end },
-  list = { "a list of tables", function(v)
-    return is_list_of(v, function(item) return type(item) == "table" end)
-  end },
+  places = list_of("whole numbers", function(item) return is_whole(item, 0) end),
+  words = list_of("texts", is_a "string"),
+  table = { "a table", is_a "table" },
+  list = list_of("tables", is_a "table"),
 }
 
 
