@@ -303,19 +303,11 @@ local function worths_of(results, list, by_name)
 end
 
 
-local function is_before(a, b, worths)
-  local left, right = class_of(a, worths[a]), class_of(b, worths[b])
-  if left ~= right then return left < right end
-  left, right = worths[a], worths[b]
-  if left ~= right then return left > right end
-  if a.behind ~= b.behind then return b.behind ~= nil end
-  if a.confidence ~= b.confidence then
-    return confidences[a.confidence] < confidences[b.confidence]
-  end
-  if a.rule ~= b.rule then return a.rule < b.rule end
-  left, right = a.stage or "", b.stage or ""
-  if left ~= right then return left < right end
-  return a.title < b.title
+-- Put findings in the order in which they are reported.
+local function in_order(list, worths)
+  return lists.sort(list, function(one) return class_of(one, worths[one]) end,
+    function(one) return -worths[one] end, function(one) return one.behind and 1 or 0 end,
+    function(one) return confidences[one.confidence] end, "rule", "stage", "title")
 end
 
 
@@ -612,9 +604,7 @@ function advice.apply(rules, results, replay)
       apply(rule, results, into, replay or not_replayed)
     end
   end
-  local worths = worths_of(results, into.findings, by_name)
-  table.sort(into.findings, function(a, b) return is_before(a, b, worths) end)
-  link(into.findings)
+  link(in_order(into.findings, worths_of(results, into.findings, by_name)))
   into.pairs, into.note = overlaps_of(results, into.findings, replay or not_replayed, by_name)
   return into
 end

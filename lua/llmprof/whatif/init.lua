@@ -9,6 +9,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
+local merged = require("llmprof.tables.keys").merged
 local model = require "llmprof.whatif.model"
 local query = require "llmprof.query"
 local queue = require "llmprof.whatif.load"
@@ -100,12 +101,11 @@ end
 -- is off by.
 local function gain_of(now, least, most, off, misfit)
   local gain = mean(most)
-  local made = { gain = gain, share = gain / mean(now) }
-  if #now < FEWEST then
+  local made = { gain = gain, share = #now >= FEWEST and gain / mean(now) or nil }
+  if not made.share then
     local width = LEAST_WIDTH * math.abs(gain)
     made.low = math.min(gain - width, table.unpack(least))
     made.high = math.max(gain + width, table.unpack(most))
-    made.share = nil
   else
     local width = math.max(width_of(most, now), width_of(least, now))
     made.low = math.min(mean(least), gain) - width
@@ -604,7 +604,7 @@ function whatif.host_of(earlier, later)
     end
   end
   if #list == 0 then return nil end
-  table.sort(list, function(a, b) return a.ratio < b.ratio end)
+  lists.sort(list, "ratio")
   local function at(share)
     local weight = 0
     for _, one in ipairs(list) do
@@ -658,10 +658,8 @@ end
 local function difference_of(before, after, name)
   local one, other = launched(before, name), launched(after, name)
   if not (one and other) then return nil end
-  local list, all = {}, {}
-  for kernel in pairs(one.kernels) do all[kernel] = true end
-  for kernel in pairs(other.kernels) do all[kernel] = true end
-  for kernel in pairs(all) do
+  local list = {}
+  for kernel in pairs(merged(one.kernels, other.kernels)) do
     list[#list + 1] = { kernel = kernel,
       ns = (other.kernels[kernel] or 0) - (one.kernels[kernel] or 0) }
   end
