@@ -45,71 +45,55 @@ static const char *const kept_tables[] = {
     "TARGET_INFO_NVTX_CUDA_DEVICE",
 };
 
-/* Columns whose texts are kept; in others, but for those that are declared to
- * hold numbers, a text becomes "". */
+/* Columns whose texts are kept, or what a function of SQL makes of them; in
+ * others, but for those that are declared to hold numbers, a text becomes "".
+ */
 static const struct {
-  const char *table, *column;
+  const char *table, *column, *function;
 } text_columns[] = {
-    {"ENUM_*", "name"},
-    {"ENUM_*", "label"},
-    {"StringIds", "value"},
-    {"NVTX_EVENTS", "text"},
-    {"NVTX_EVENTS", "jsonText"},
-    {"NVTX_EVENTS", "binaryData"},
-    {"NVTX_PAYLOAD_*", "name"},
-    {"NVTX_PAYLOAD_*", "description"},
-    {"PROCESSES", "name"},
-    {"DIAGNOSTIC_EVENT", "text"},
-    {"META_DATA_CAPTURE", "name"},
-    {"META_DATA_CAPTURE", "value"},
-    {"META_DATA_EXPORT", "name"},
-    {"META_DATA_EXPORT", "value"},
-    {"EXPORT_META_DATA", "name"},
-    {"EXPORT_META_DATA", "value"},
-    {"TARGET_INFO_SYSTEM_ENV", "name"},
-    {"TARGET_INFO_SYSTEM_ENV", "value"},
-    {"TARGET_INFO_SESSION_START_TIME", "utcTime"},
-    {"TARGET_INFO_GPU", "name"},
-    {"TARGET_INFO_GPU", "chipName"},
-    {"TARGET_INFO_GPU_METRICS", "typeName"},
-    {"TARGET_INFO_GPU_METRICS", "metricName"},
+    {"ENUM_*", "name", ""},
+    {"ENUM_*", "label", ""},
+    {"StringIds", "value", ""},
+    {"NVTX_EVENTS", "text", ""},
+    {"NVTX_EVENTS", "jsonText", ""},
+    {"NVTX_EVENTS", "binaryData", ""},
+    {"NVTX_PAYLOAD_*", "name", ""},
+    {"NVTX_PAYLOAD_*", "description", ""},
+    {"PROCESSES", "name", "scrub_program"},
+    {"DIAGNOSTIC_EVENT", "text", "scrub_message"},
+    {"META_DATA_CAPTURE", "name", ""},
+    {"META_DATA_CAPTURE", "value", ""},
+    {"META_DATA_EXPORT", "name", ""},
+    {"META_DATA_EXPORT", "value", ""},
+    {"EXPORT_META_DATA", "name", ""},
+    {"EXPORT_META_DATA", "value", ""},
+    {"TARGET_INFO_SYSTEM_ENV", "name", ""},
+    {"TARGET_INFO_SYSTEM_ENV", "value", ""},
+    {"TARGET_INFO_SESSION_START_TIME", "utcTime", ""},
+    {"TARGET_INFO_GPU", "name", ""},
+    {"TARGET_INFO_GPU", "chipName", ""},
+    {"TARGET_INFO_GPU_METRICS", "typeName", ""},
+    {"TARGET_INFO_GPU_METRICS", "metricName", ""},
 };
 
-/* What stands for a column of a table in the copy; %s is the column. */
-static const struct {
-  const char *table, *column, *sql;
-} changed_columns[] = {
-    {"PROCESSES", "name", "scrub_program(%s)"},
-    {"DIAGNOSTIC_EVENT", "text", "scrub_message(%s)"},
-};
+#define SETTINGS(table) \
+  { table, {"name", "value"}, "scrub_keeps('" table "', name, value)" }
 
 /* Rows that are kept of a table that has these columns; none of one that lacks
  * them. */
 static const struct {
   const char *table, *columns[2], *condition;
 } kept_rows[] = {
-    {"META_DATA_CAPTURE",
-     {"name", "value"},
-     "scrub_keeps('META_DATA_CAPTURE', name, value)"},
-    {"META_DATA_EXPORT",
-     {"name", "value"},
-     "scrub_keeps('META_DATA_EXPORT', name, value)"},
-    {"EXPORT_META_DATA",
-     {"name", "value"},
-     "scrub_keeps('EXPORT_META_DATA', name, value)"},
-    {"TARGET_INFO_SYSTEM_ENV",
-     {"name", "value"},
-     "scrub_keeps('TARGET_INFO_SYSTEM_ENV', name, value)"},
+    SETTINGS("META_DATA_CAPTURE"),
+    SETTINGS("META_DATA_EXPORT"),
+    SETTINGS("EXPORT_META_DATA"),
+    SETTINGS("TARGET_INFO_SYSTEM_ENV"),
     {"DIAGNOSTIC_EVENT",
      {"severity", "text"},
      "severity >= 2 OR scrub_message(text) = text"},
 };
 
 /* Processes and threads stay when these columns say that they have events. */
-#define OF_PROCESS  "SELECT globalPid FROM %s"
-#define OF_THREAD   "SELECT globalTid & ~0xFFFFFF FROM %s"
-#define THREAD_SELF "SELECT globalTid FROM %s"
-
 static const char *const process_tables[] = {
     "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
     "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
@@ -138,7 +122,7 @@ typedef struct table_copy {
   const char *name;
   scrubber *scrubber;
   llmprof_buffer declared, names, values; /* lists of SQL */
-  llmprof_buffer altered; /* condition of the rows that are not as they were */
+  bool changes; /* some value is not the column's own */
 } table_copy;
 
 static void add_comma(llmprof_buffer *list) {
@@ -147,64 +131,22 @@ static void add_comma(llmprof_buffer *list) {
 
 /* Of a declared type as much as decides how SQLite stores values. */
 static const char *type_of(const char *declared) {
-  static const char *const types[] = {"INT", "REAL", "TEXT", "BLOB"};
-  static const char *const names[] = {"INTEGER", "REAL", "TEXT", "BLOB"};
+  static const char *const types[] = {"INTEGER", "REAL", "TEXT", "BLOB"};
   for (size_t i = 0; i < COUNT(types); i++) {
-    if (sqlite3_strnicmp(declared, types[i], (int)strlen(types[i])) == 0)
-      return names[i];
+    if (sqlite3_strnicmp(declared, types[i], 3) == 0) return types[i];
   }
   return "";
 }
 
-static bool keeps_text(const char *table, const char *column) {
+/* The function that makes what is kept of a column's texts, "" for them as they
+ * are; NULL: none is kept. */
+static const char *function_of(const char *table, const char *column) {
   for (size_t i = 0; i < COUNT(text_columns); i++) {
     if (strcmp(text_columns[i].column, column) == 0 &&
         llmprof_edit_matches(&text_columns[i].table, 1, table))
-      return true;
-  }
-  return false;
-}
-
-static const char *change_of(const char *table, const char *column) {
-  for (size_t i = 0; i < COUNT(changed_columns); i++) {
-    if (strcmp(changed_columns[i].table, table) == 0 &&
-        strcmp(changed_columns[i].column, column) == 0)
-      return changed_columns[i].sql;
+      return text_columns[i].function;
   }
   return NULL;
-}
-
-static void add_or(llmprof_buffer *condition) {
-  if (condition->size) llmprof_buffer_puts(condition, " OR ");
-}
-
-/* The column through a function of the rules. */
-static void add_changed(table_copy *t, const char *sql, const char *column) {
-  const char *at = strstr(sql, "%s");
-  for (int pass = 0; pass < 2; pass++) {
-    llmprof_buffer *out = pass ? &t->altered : &t->values;
-    if (pass) add_or(out);
-    llmprof_buffer_add(out, sql, (size_t)(at - sql));
-    llmprof_sqlite_put_name(out, column);
-    llmprof_buffer_puts(out, at + 2);
-  }
-  llmprof_buffer_puts(&t->altered, " <> ");
-  llmprof_sqlite_put_name(&t->altered, column);
-}
-
-/* The column, but "" for a text or a blob. */
-static void add_blanked(table_copy *t, const char *column) {
-  llmprof_buffer_puts(&t->values, "CASE WHEN typeof(");
-  llmprof_sqlite_put_name(&t->values, column);
-  llmprof_buffer_puts(&t->values, ") IN ('text', 'blob') THEN '' ELSE ");
-  llmprof_sqlite_put_name(&t->values, column);
-  llmprof_buffer_puts(&t->values, " END");
-  add_or(&t->altered);
-  llmprof_buffer_puts(&t->altered, "(typeof(");
-  llmprof_sqlite_put_name(&t->altered, column);
-  llmprof_buffer_puts(&t->altered, ") IN ('text', 'blob') AND ");
-  llmprof_sqlite_put_name(&t->altered, column);
-  llmprof_buffer_puts(&t->altered, " <> '')");
 }
 
 /* ---- columns ---- */
@@ -214,8 +156,10 @@ static bool add_column(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
   const char *column = llmprof_edit_text(row, 0);
   const char *declared = llmprof_edit_text(row, 1);
   if (!column) return llmprof_fail_nomem(edit->err);
-  const char *change = change_of(t->name, column);
   const char *type = type_of(declared ? declared : "");
+  const char *function = function_of(t->name, column);
+  if (!function && (*type == 'I' || *type == 'R')) function = "";
+  t->changes |= !function || *function;
   add_comma(&t->declared);
   llmprof_sqlite_put_name(&t->declared, column);
   llmprof_buffer_printf(&t->declared, " %s%s", type,
@@ -223,12 +167,15 @@ static bool add_column(llmprof_edit *edit, sqlite3_stmt *row, void *user) {
   add_comma(&t->names);
   llmprof_sqlite_put_name(&t->names, column);
   add_comma(&t->values);
-  if (change)
-    add_changed(t, change, column);
-  else if (*type == 'I' || *type == 'R' || keeps_text(t->name, column))
+  if (function) {
+    llmprof_buffer_printf(&t->values, "%s(", function);
+  } else { /* "" for a text or a blob */
+    llmprof_buffer_puts(&t->values, "iif(typeof(");
     llmprof_sqlite_put_name(&t->values, column);
-  else
-    add_blanked(t, column);
+    llmprof_buffer_puts(&t->values, ") IN ('text', 'blob'), '', ");
+  }
+  llmprof_sqlite_put_name(&t->values, column);
+  llmprof_buffer_puts(&t->values, ")");
   return true;
 }
 
@@ -241,8 +188,7 @@ static bool add_columns(table_copy *t) {
              "count(*) FROM pragma_table_xinfo(?1, 'more') WHERE pk > 0) = 1 "
              "FROM pragma_table_xinfo(?1, 'more') WHERE hidden = 0",
              t->name, add_column, t) &&
-         (!(t->declared.failed || t->names.failed || t->values.failed ||
-            t->altered.failed) ||
+         (!(t->declared.failed || t->names.failed || t->values.failed) ||
           llmprof_fail_nomem(edit->err));
 }
 
@@ -282,9 +228,9 @@ static bool count_rows(table_copy *t, const char *condition) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql, "SELECT count(*) FROM more.");
   llmprof_sqlite_put_name(&sql, t->name);
-  llmprof_buffer_printf(&sql, " WHERE NOT ifnull(%s, 0) OR ifnull(%s, 0)",
-                        condition ? condition : "1",
-                        t->altered.size ? t->altered.bytes : "0");
+  llmprof_buffer_printf(&sql, " WHERE NOT ifnull(%s, 0) OR (%s) IS NOT (%s)",
+                        condition ? condition : "1", t->values.bytes,
+                        t->names.bytes);
   return llmprof_edit_count(t->scrubber->edit, &sql,
                             &t->scrubber->report->rows);
 }
@@ -294,14 +240,13 @@ static bool copy_rows(scrubber *s, const char *name, const char *condition) {
   table_copy t = {.name = name, .scrubber = s};
   bool ok = add_columns(&t);
   if (ok && t.names.size) {
-    bool whole = !condition && !t.altered.size;
+    bool whole = !condition && !t.changes;
     ok = make_table(&t) && fill_table(&t, condition) &&
          (whole || count_rows(&t, condition));
   }
   llmprof_buffer_free(&t.declared);
   llmprof_buffer_free(&t.names);
   llmprof_buffer_free(&t.values);
-  llmprof_buffer_free(&t.altered);
   return ok;
 }
 
@@ -342,29 +287,22 @@ static bool copy_tables(scrubber *s) {
 
 static void add_union(llmprof_buffer *sql, scrubber *s,
                       const char *const *tables, size_t count,
-                      const char *column, const char *format, bool *first) {
-  for (size_t i = 0; i < count; i++) {
-    if (!has_column(s, tables[i], column)) continue;
-    if (!*first) llmprof_buffer_puts(sql, " UNION ");
-    *first = false;
-    const char *at = strstr(format, "%s");
-    llmprof_buffer_add(sql, format, (size_t)(at - format));
-    llmprof_buffer_puts(sql, tables[i]);
-  }
+                      const char *column, const char *what) {
+  for (size_t i = 0; i < count; i++)
+    if (has_column(s, tables[i], column))
+      llmprof_buffer_printf(sql, " UNION SELECT %s FROM %s", what, tables[i]);
 }
 
 static bool copy_active(scrubber *s, const char *table, const char *column,
                         bool threads) {
   if (!had_column(s, table, NULL)) return true;
   llmprof_buffer condition = {0};
-  bool first = true;
-  llmprof_buffer_printf(&condition, "%s IN (", column);
+  llmprof_buffer_printf(&condition, "%s IN (SELECT NULL WHERE 0", column);
   if (!threads)
     add_union(&condition, s, process_tables, COUNT(process_tables), "globalPid",
-              OF_PROCESS, &first);
+              "globalPid");
   add_union(&condition, s, thread_tables, COUNT(thread_tables), "globalTid",
-            threads ? THREAD_SELF : OF_THREAD, &first);
-  if (first) llmprof_buffer_puts(&condition, "SELECT NULL WHERE 0");
+            threads ? "globalTid" : "globalTid & ~0xFFFFFF");
   llmprof_buffer_puts(&condition, ")");
   bool known = had_column(s, table, column);
   bool ok = condition.failed
@@ -424,32 +362,23 @@ static bool copy_referred(scrubber *s, bool places) {
   return false;
 }
 
-static bool count_places(scrubber *s) {
+/* Names of threads: one may be called after its process's command. */
+static bool copy_thread_names(scrubber *s) {
+  return !has_column(s, "ThreadNames", "nameId") ||
+         llmprof_edit_run(s->edit,
+                          "INSERT INTO main.StringIds SELECT id, "
+                          "scrub_thread(value) FROM more.StringIds WHERE id IN "
+                          "(SELECT nameId FROM main.ThreadNames) AND id NOT IN "
+                          "(SELECT id FROM main.StringIds)");
+}
+
+static bool count_changed(scrubber *s) {
   llmprof_buffer sql = {0};
   llmprof_buffer_puts(&sql,
                       "SELECT count(*) FROM main.StringIds AS ours, "
                       "more.StringIds AS theirs WHERE ours.id = theirs.id AND "
                       "ours.value <> theirs.value");
   return llmprof_edit_count(s->edit, &sql, &s->report->rows);
-}
-
-#define OTHER_NAMES                                                            \
-  "FROM more.StringIds WHERE id IN (SELECT nameId FROM main.ThreadNames) AND " \
-  "id NOT IN (SELECT id FROM main.StringIds)"
-
-static bool count_shortened(scrubber *s) {
-  llmprof_buffer sql = {0};
-  llmprof_buffer_puts(&sql, "SELECT count(*) " OTHER_NAMES
-                            " AND scrub_thread(value) <> value");
-  return llmprof_edit_count(s->edit, &sql, &s->report->rows);
-}
-
-/* Names of threads: one may be called after its process's command. */
-static bool copy_thread_names(scrubber *s) {
-  if (!has_column(s, "ThreadNames", "nameId")) return true;
-  return count_shortened(s) &&
-         llmprof_edit_run(s->edit, "INSERT INTO main.StringIds SELECT id, "
-                                   "scrub_thread(value) " OTHER_NAMES);
 }
 
 static bool count_strings(scrubber *s) {
@@ -464,8 +393,8 @@ static bool copy_strings(scrubber *s) {
     return true;
   return llmprof_edit_run(s->edit, "CREATE TABLE main.StringIds("
                                    "id INTEGER PRIMARY KEY, value TEXT)") &&
-         copy_referred(s, false) && copy_referred(s, true) && count_places(s) &&
-         copy_thread_names(s) && count_strings(s);
+         copy_referred(s, false) && copy_referred(s, true) &&
+         copy_thread_names(s) && count_changed(s) && count_strings(s);
 }
 
 /* ---- the copy ---- */

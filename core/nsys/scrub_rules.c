@@ -1,12 +1,14 @@
 #include "nsys/scrub_rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "nsys/export_edit.h"
 #include "text/text.h"
 
 static const char digits[] = "0123456789";
-static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /* ---- names and values ---- */
 
@@ -14,7 +16,7 @@ typedef enum value_form {
   NUMBER,      /* and versions: digits, points, spaces */
   BOOLEAN,     /* or a number */
   TIME,        /* 2026-01-31T12:00:00 */
-  WORD,        /* one of `words` */
+  WORD,        /* of `words` */
   DESCRIPTION, /* of a processor or a system, by its maker */
 } value_form;
 
@@ -22,7 +24,7 @@ typedef struct kept_row {
   const char *table, *name; /* name without "PROCESS_<number>:"; a trailing *
                                stands for any ending */
   value_form form;
-  const char *words; /* a space before and after each */
+  const char *words; /* the first character before and after each */
 } kept_row;
 
 #define CAPTURE "META_DATA_CAPTURE"
@@ -30,10 +32,10 @@ typedef struct kept_row {
 #define OLDER   "EXPORT_META_DATA"
 #define SYSTEM  "TARGET_INFO_SYSTEM_ENV"
 
-#define TRIGGERS " Immediate Delayed Manual CudaProfilerApi Nvtx NvtxRange "
-#define MODES    " None Node Graph "
-#define EVENTS   " Cuda NvtxEvents OSRuntime Cublas Cudnn OpenGL Vulkan Mpi Ucx "
-#define PRODUCT  " NVIDIA-Nsight-Systems " /* with spaces; see is_word */
+#define TRIGGERS "|Immediate|Delayed|Manual|CudaProfilerApi|Nvtx|NvtxRange|"
+#define MODES    "|None|Node|Graph|"
+#define EVENTS   "|Cuda|NvtxEvents|OSRuntime|Cublas|Cudnn|OpenGL|Vulkan|Mpi|Ucx|"
+#define PRODUCT  "|NVIDIA Nsight Systems|"
 
 static const kept_row kept_rows[] = {
     {CAPTURE, "CAPTURE_EVENT_TYPE", WORD, EVENTS},
@@ -46,7 +48,7 @@ static const kept_row kept_rows[] = {
     {CAPTURE, "CUDA_FLUSH_ON_CUDA_PROFILER_STOP", BOOLEAN, NULL},
     {CAPTURE, "CUDA_SKIP_SOME_API_CALLS", BOOLEAN, NULL},
     {CAPTURE, "CUDA_GRAPH_TRACE_OPTIONS:MODE", WORD, MODES},
-    {CAPTURE, "CUDA_TRACE_SCOPE", WORD, " Process ProcessTree System "},
+    {CAPTURE, "CUDA_TRACE_SCOPE", WORD, "|Process|ProcessTree|System|"},
     {EXPORT, "EXPORT_PRODUCT_NAME", WORD, PRODUCT},
     {EXPORT, "EXPORT_PRODUCT_VERSION", NUMBER, NULL},
     {EXPORT, "EXPORT_PRODUCT_DATE", NUMBER, NULL},
@@ -55,14 +57,14 @@ static const kept_row kept_rows[] = {
     {EXPORT, "EXPORT_SCHEMA_VERSION_MINOR", NUMBER, NULL},
     {EXPORT, "EXPORT_SCHEMA_VERSION_MICRO", NUMBER, NULL},
     {EXPORT, "EXPORT_SCHEMA_VERSION_CKSUM", NUMBER, NULL},
-    {EXPORT, "EXPORT_PLATFORM", WORD, " linux-desktop linux-target windows "},
-    {EXPORT, "EXPORT_ARCH", WORD, " x64 x86_64 arm64 aarch64 sbsa "},
+    {EXPORT, "EXPORT_PLATFORM", WORD, "|linux-desktop|linux-target|windows|"},
+    {EXPORT, "EXPORT_ARCH", WORD, "|x64|x86_64|arm64|aarch64|sbsa|"},
     {EXPORT, "EXPORT_TIME_UTC", TIME, NULL},
     {EXPORT, "EXPORT_PARAM_LAZY", BOOLEAN, NULL},
     {EXPORT, "EXPORT_PARAM_TIME_NORMALIZE", BOOLEAN, NULL},
     {EXPORT, "EXPORT_PARAM_TIME_SHIFT", NUMBER, NULL},
     {SYSTEM, "CpuCores", NUMBER, NULL},
-    {SYSTEM, "CpuArchitecture", WORD, " x86_64 x64 aarch64 arm64 "},
+    {SYSTEM, "CpuArchitecture", WORD, "|x86_64|x64|aarch64|arm64|"},
     {SYSTEM, "CpuDescription", DESCRIPTION, NULL},
     {SYSTEM, "NvDriverVersion", NUMBER, NULL},
     {SYSTEM, "CudaDriverVersion", NUMBER, NULL},
@@ -77,16 +79,12 @@ static bool is_made_of(const char *text, const char *characters) {
   return *text && text[strspn(text, characters)] == '\0';
 }
 
-/* One of the words; a space of the text is written "-" in them. */
-static bool is_word(const char *text, const char *words) {
+/* Is it one of the words, in letters of any case? */
+static bool is_among(const char *words, const char *text, size_t size) {
   char wanted[LONGEST_VALUE + 3];
-  size_t size = strlen(text);
   if (size == 0 || size > LONGEST_VALUE) return false;
-  wanted[0] = wanted[size + 1] = ' ';
-  wanted[size + 2] = '\0';
-  for (size_t i = 0; i < size; i++)
-    wanted[i + 1] = text[i] == ' ' ? '-' : text[i];
-  return strstr(words, wanted) != NULL;
+  snprintf(wanted, sizeof wanted, "%c%.*s%c", *words, (int)size, text, *words);
+  return strcasestr(words, wanted) != NULL;
 }
 
 static bool has_form(const kept_row *row, const char *value) {
@@ -100,12 +98,11 @@ static bool has_form(const kept_row *row, const char *value) {
   case TIME:
     return is_made_of(value, "0123456789-:. TZ");
   case WORD:
-    return is_word(value, row->words);
+    return is_among(row->words, value, strlen(value));
   case DESCRIPTION:
     break;
   }
-  return is_made_of(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
-                           "yz0123456789 ().,@+-");
+  return is_made_of(value, LETTERS "0123456789 ().,@+-");
 }
 
 /* The name of a setting without the process it was given for. */
@@ -137,54 +134,34 @@ bool llmprof_scrub_keeps_value(const char *table, const char *name,
 static const char message_words[] =
     " a absent access account activity after all allocated already an and any "
     "api application are as asynchronous at available base based be because "
-    "been "
-    "before behavior began block buffer buffers but by call calls can cannot "
-    "captured "
-    "capturing change changed clock collected collecting collection common "
-    "complete completed control correctly could counters cpu cublas cuda "
-    "cudaprofilerstart cudaprofilerstop cudnn cupti data deduced "
-    "device devices did disabled discarded do does down driver dropped due "
-    "during early enable enabled enabling end ended enough error errors event "
-    "events exception exceeded faults failed first flush "
-    "flush-on-cudaprofilerstop "
-    "flushed for found frequency from full gpu gpus graph graphs had has have "
-    "holding "
-    "in "
-    "inaccurate incomplete incorrect information initialized injection "
-    "insufficient interrupts into invalid invoked is it its kernel kernels "
-    "large last launch launches left libraries library limit limited lost low "
-    "made "
-    "may memory message messages metrics might missing more name names ncu no "
-    "node not number "
+    "been before behavior began block buffer buffers but by call calls can "
+    "cannot captured capturing change changed clock collected collecting "
+    "collection common complete completed control correctly could counters "
+    "cpu cublas cuda cudaprofilerstart cudaprofilerstop cudnn cupti data "
+    "deduced device devices did disabled discarded do does down driver "
+    "dropped due during early enable enabled enabling end ended enough error "
+    "errors event events exception exceeded faults failed first flush "
+    "flush-on-cudaprofilerstop flushed for found frequency from full gpu gpus "
+    "graph graphs had has have holding in inaccurate incomplete incorrect "
+    "information initialized injection insufficient interrupts into invalid "
+    "invoked is it its kernel kernels large last launch launches left "
+    "libraries library limit limited lost low made may memory message "
+    "messages metrics might missing more name names ncu no node not number "
     "nvtx of off on one only openacc openmp operating or os out over overflow "
     "overlap overwritten permission permissions please process processes "
-    "produced profiler profiling ranges range rate read reached "
-    "received record recorded records report reports request required runtime "
-    "samples sampling scheduling see session set short signal size skipped "
-    "small some source start started starting stop stopped stopping success "
-    "successfully support supported system take target than that the their "
-    "them there these this thread threads time timestamp timestamps to too "
-    "trace traced traces tracing trigger unavailable unified unknown "
-    "unsupported up use used user using value was were when which while will "
-    "with within without write writing ";
+    "produced profiler profiling ranges range rate read reached received "
+    "record recorded records report reports request required runtime samples "
+    "sampling scheduling see session set short signal size skipped small some "
+    "source start started starting stop stopped stopping success successfully "
+    "support supported system take target than that the their them there "
+    "these this thread threads time timestamp timestamps to too trace traced "
+    "traces tracing trigger unavailable unified unknown unsupported up use "
+    "used user using value was were when which while will with within without "
+    "write writing ";
 
-/* The next word: letters, and hyphens inside. Its size; 0 for none at `at`. */
+/* Letters, and hyphens inside. */
 static size_t word_size(const char *at) {
-  size_t size = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                           "abcdefghijklmnopqrstuvwxyz-");
-  return size;
-}
-
-static bool is_message_word(const char *at, size_t size) {
-  char wanted[48];
-  if (size + 3 > sizeof wanted) return false;
-  wanted[0] = wanted[size + 1] = ' ';
-  wanted[size + 2] = '\0';
-  for (size_t i = 0; i < size; i++) {
-    bool upper = at[i] >= 'A' && at[i] <= 'Z';
-    wanted[i + 1] = upper ? lower[at[i] - 'A'] : at[i];
-  }
-  return strstr(message_words, wanted) != NULL;
+  return strspn(at, "-" LETTERS);
 }
 
 bool llmprof_scrub_keeps_message(const char *text) {
@@ -192,7 +169,8 @@ bool llmprof_scrub_keeps_message(const char *text) {
     at += strspn(at, " \t\n.,:;?!()%'\"-");
     size_t number = strspn(at, digits), word = word_size(at);
     if (!*at) break;
-    if (number > 12 || (!number && !is_message_word(at, word))) return false;
+    if (number > 12 || (!number && !is_among(message_words, at, word)))
+      return false;
     at += number ? number : word;
     if (number && word_size(at)) return false; /* digits and letters: a key? */
   }
@@ -251,18 +229,30 @@ static void sql_keeps(sqlite3_context *context, int count,
                                                         text_of(values[2])));
 }
 
-static void sql_message(sqlite3_context *context, int count,
-                        sqlite3_value **values) {
-  (void)count;
-  const char *text = text_of(values[0]);
-  if (!llmprof_scrub_keeps_message(text)) text = "a message was left out";
-  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+/* Makes a text of another; how SQL calls it. */
+typedef struct changer {
+  const char *name;
+  void (*change)(llmprof_buffer *out, const char *text);
+} changer;
+
+static void change_message(llmprof_buffer *out, const char *text) {
+  bool kept = llmprof_scrub_keeps_message(text);
+  llmprof_buffer_puts(out, kept ? text : "a message was left out");
 }
 
-static void sql_name(sqlite3_context *context, const char *name,
-                     void (*shorten)(llmprof_buffer *, const char *)) {
+static const changer changers[] = {
+    {"scrub_message", change_message},
+    {"scrub_program", llmprof_text_program},
+    {"scrub_thread", llmprof_scrub_thread},
+    {"scrub_place", llmprof_scrub_place},
+};
+
+static void sql_change(sqlite3_context *context, int count,
+                       sqlite3_value **values) {
+  const changer *of = sqlite3_user_data(context);
   llmprof_buffer out = {0};
-  shorten(&out, name);
+  (void)count;
+  of->change(&out, text_of(values[0]));
   if (out.failed)
     sqlite3_result_error_nomem(context);
   else
@@ -271,39 +261,13 @@ static void sql_name(sqlite3_context *context, const char *name,
   llmprof_buffer_free(&out);
 }
 
-static void sql_program(sqlite3_context *context, int count,
-                        sqlite3_value **values) {
-  (void)count;
-  sql_name(context, text_of(values[0]), llmprof_text_program);
-}
-
-static void sql_thread(sqlite3_context *context, int count,
-                       sqlite3_value **values) {
-  (void)count;
-  sql_name(context, text_of(values[0]), llmprof_scrub_thread);
-}
-
-static void sql_place(sqlite3_context *context, int count,
-                      sqlite3_value **values) {
-  (void)count;
-  sql_name(context, text_of(values[0]), llmprof_scrub_place);
-}
-
 int llmprof_scrub_functions(sqlite3 *db) {
-  static const struct {
-    const char *name;
-    int arguments;
-    void (*function)(sqlite3_context *, int, sqlite3_value **);
-  } functions[] = {
-      {"scrub_keeps", 3, sql_keeps},     {"scrub_message", 1, sql_message},
-      {"scrub_program", 1, sql_program}, {"scrub_thread", 1, sql_thread},
-      {"scrub_place", 1, sql_place},
-  };
-  int rc = SQLITE_OK;
-  for (size_t i = 0; i < COUNT(functions) && rc == SQLITE_OK; i++)
-    rc = sqlite3_create_function_v2(
-        db, functions[i].name, functions[i].arguments,
-        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
-        functions[i].function, NULL, NULL, NULL);
+  const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+  int rc = sqlite3_create_function_v2(db, "scrub_keeps", 3, flags, NULL,
+                                      sql_keeps, NULL, NULL, NULL);
+  for (size_t i = 0; i < COUNT(changers) && rc == SQLITE_OK; i++)
+    rc = sqlite3_create_function_v2(db, changers[i].name, 1, flags,
+                                    (void *)&changers[i], sql_change, NULL,
+                                    NULL, NULL);
   return rc;
 }
