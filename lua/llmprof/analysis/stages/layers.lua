@@ -175,17 +175,6 @@ local function spans_in(view, made)
 end
 
 
-local function add_step(sums, frame, step, made)
-  local view = within(frame, step)
-  for place, span in ipairs(spans_in(view, made)) do
-    local sum = sums[place] or { times = {}, kernels = {}, index = span.index }
-    sums[place] = sum
-    table.insert(sum.times, span.stop - span.start)
-    table.insert(sum.kernels, #within(view, span))
-  end
-end
-
-
 -- Where the layers of steps lie: list of { start, stop, index (from 0) }; without stacks but for
 -- the last of each step, which goes on into what follows, or for the first, which begins with
 -- the step.
@@ -204,13 +193,19 @@ end
 function layers.describe(frame, steps)
   local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
   if not made or made.count < 2 then return nil end
-  local sums, list = {}, json.list {}
-  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do add_step(sums, frame, steps[i], made) end
-  for place, sum in ipairs(sums) do
-    local time, kernels = statistics.describe(sum.times), statistics.describe(sum.kernels)
-    list[place] = { index = sum.index, kernels = kernels.mean, mean_ns = time.mean,
-      std_ns = time.std, count = time.count }
+  local found = {}
+  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
+    local view = within(frame, steps[i])
+    for place, span in ipairs(spans_in(view, made)) do
+      found[#found + 1] = { place = place, index = span.index, ns = span.stop - span.start,
+        kernels = #within(view, span) }
+    end
   end
+  local list = json.list(lists.map(lists.grouped(found, "place"), function(own)
+    local time = statistics.describe(lists.map(own, "ns"))
+    return { index = own[1].index, kernels = lists.sum(own, "kernels") / #own,
+      mean_ns = time.mean, std_ns = time.std, count = time.count }
+  end))
   return { count = made.count, kernel = made.group and made.group.name, module = made.list,
     named = made.named, ends = made.first == 1 or nil, rows = list }
 end
