@@ -48,9 +48,6 @@ encode.GPU = { "start", "duration", "lane", "label", "place", "kernel", "api_sta
 -- Rows of a frame are read faster all than one in this many by their numbers.
 local FEW = 4
 
--- Halvings until as many events are left as fit: more than times have bits of a day.
-local HALVINGS = 48
-
 
 -- ---- which part of the time ----
 
@@ -77,9 +74,8 @@ end
 -- The longest interval from `first` on, up to `last`, with no more events than `most`.
 function encode.shortened(views, first, last, most)
   local fits, beyond = first, last
-  for _ = 1, HALVINGS do
+  while beyond - fits > 1 do
     local middle = fits + (beyond - fits) // 2
-    if middle == fits then break end
     if encode.count(views, first, middle) <= most then fits = middle else beyond = middle end
   end
   return { first = first, last = math.max(fits, first + 1) }
