@@ -2,26 +2,24 @@
 local cold = require "llmprof.analysis.stages.warmup"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 
 local overhead = {}
 
 
--- Mean ms by stage over the repeats of a metrics.json that count, as those of the timeline do.
+-- What the repeats of a metrics.json that count, as those of the timeline do, took: list of the
+-- mean of each stage, { name, ms }.
 local function stage_means(metrics, profiled, is_left_out)
-  local values = {}
+  local timed = {}
   for i, rep in ipairs(metrics.repeats) do
     for name, stage in pairs(rep.stages) do
-      if stage.ms and not is_left_out(cold.place_of(profiled, rep, i), name) then
-        values[name] = values[name] or {}
-        table.insert(values[name], stage.ms)
-      end
+      local counts = stage.ms and not is_left_out(cold.place_of(profiled, rep, i), name)
+      if counts then timed[#timed + 1] = { name = name, ms = stage.ms } end
     end
   end
-  local means = {}
-  for name, list in pairs(values) do means[name] = statistics.describe(list).mean end
-  return means
+  return lists.map(lists.grouped(timed, "name"), function(own)
+    return { name = own[1].name, ms = statistics.describe(lists.map(own, "ms")).mean }
+  end)
 end
 
 
@@ -32,22 +30,20 @@ end
 -- stage): what the timeline leaves out as a cold start counts nowhere. nil when no
 -- stage has both.
 function overhead.compare(profiled, plain, is_left_out)
-  local with, sums = stage_means(profiled, profiled, is_left_out), {}
-  for _, metrics in ipairs(plain) do
-    for name, ms in pairs(stage_means(metrics, profiled, is_left_out)) do
-      sums[name] = sums[name] or {}
-      table.insert(sums[name], ms)
-    end
-  end
-  local list = {}
-  for _, name in ipairs(sorted_keys(sums)) do
-    local base, ms, certain = statistics.describe(sums[name]), with[name], nil
-    if ms and base.count > 1 then certain = math.abs(ms - base.mean) > base.max - base.min end
-    list[#list + 1] = ms and base.mean > 0 and { name = name, plain_ms = base.mean,
-      plain_min_ms = base.min, plain_max_ms = base.max, profiled_ms = ms,
-      inflation = ms / base.mean - 1, certain = certain } or nil
-  end
-  return #list > 0 and { runs = #plain, stages = list } or nil
+  local with = stage_means(profiled, profiled, is_left_out)
+  local means = lists.flat(plain, function(metrics)
+    return stage_means(metrics, profiled, is_left_out)
+  end)
+  local list = lists.map(lists.grouped(means, "name"), function(own)
+    local base = statistics.describe(lists.map(own, "ms"))
+    local one, certain = lists.find(with, "name", own[1].name), nil
+    if not one or base.mean <= 0 then return nil end
+    if base.count > 1 then certain = math.abs(one.ms - base.mean) > base.max - base.min end
+    return { name = one.name, plain_ms = base.mean, plain_min_ms = base.min,
+      plain_max_ms = base.max, profiled_ms = one.ms, inflation = one.ms / base.mean - 1,
+      certain = certain }
+  end)
+  return #list > 0 and { runs = #plain, stages = lists.sort(list, "name") } or nil
 end
 
 
