@@ -311,36 +311,19 @@ local function in_order(list, worths)
 end
 
 
--- A function that gives the ranks of the findings of a stage that must be dealt with before
--- one of it, ascending; nil without any.
-local function needs_of(list)
-  local ranks = {} -- by rule
+-- Say by rank which findings of its stage each needs dealt with first, and what it unlocks.
+local function link(list)
+  local unlocks = {}
   for rank, finding in ipairs(list) do
-    ranks[finding.rule] = ranks[finding.rule] or {}
-    table.insert(ranks[finding.rule], rank)
-  end
-  return function(finding)
     local needed = json.list {}
-    for _, rule in ipairs(finding.after or {}) do
-      for _, rank in ipairs(ranks[rule] or {}) do
-        if list[rank].stage == finding.stage then needed[#needed + 1] = rank end
+    for i, other in ipairs(list) do
+      if other.stage == finding.stage and lists.has(finding.after or {}, other.rule) then
+        needed[#needed + 1] = i
+        unlocks[i] = unlocks[i] or json.list {}
+        table.insert(unlocks[i], rank)
       end
     end
-    table.sort(needed)
-    return #needed > 0 and needed or nil
-  end
-end
-
-
--- Say by rank what each finding needs, and what it unlocks.
-local function link(list)
-  local needed_by, unlocks = needs_of(list), {}
-  for rank, finding in ipairs(list) do
-    finding.after = needed_by(finding)
-    for _, needed in ipairs(finding.after or {}) do
-      unlocks[needed] = unlocks[needed] or json.list {}
-      table.insert(unlocks[needed], rank)
-    end
+    finding.after = #needed > 0 and needed or nil
   end
   for rank, finding in ipairs(list) do finding.unlocks = unlocks[rank] end
 end
@@ -371,11 +354,8 @@ local function gains_by_stage(results, list)
   for rank, finding in ipairs(list) do
     local stage = (finding.gain_share or 0) >= SMALL and evidence.find(results, finding.stage)
     local top = stage and (stage.parent and evidence.find(results, stage.parent) or stage)
-    if top and not groups[top] then
-      groups[top] = { stage = top, ranks = {} }
-      order[#order + 1] = groups[top]
-    end
-    if top then table.insert(groups[top].ranks, rank) end
+    local group = top and lists.entry(order, groups, top, { stage = top, ranks = {} })
+    if group then table.insert(group.ranks, rank) end
   end
   return order
 end
