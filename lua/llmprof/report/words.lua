@@ -596,17 +596,24 @@ function words.peaks(gpu)
 end
 
 
--- How many measured kernels the roofline has no dot of; nil where it has all.
+-- Kernels that are named of a group of them.
+local NAMED = 6
+
+-- Which measured kernels the roofline has no dot of, and why; nil where it has all.
 function words.without_dot(results)
-  if not results.roofline then return nil end
-  local count = #lists.filtered(results.kernels, "counters")
-    - #lists.filtered(results.roofline.kernels, function(point)
-      return point.intensity and point.rate
+  local said, count = {}, 0
+  for i, group in ipairs(results.roofline and results.roofline.without_dot or {}) do
+    local names = lists.map(lists.first(group.kernels, NAMED), function(id)
+      local kernel = results.kernels[id]
+      return kernel and (kernel.label or kernel.short_name) or tostring(id)
     end)
-  if count <= 0 then return nil end
-  return ("Without a dot: %d measured kernel%s, of no floating point operation, or whose FLOP and "
-    .. "bytes were not measured with their shapes in their stage."):format(count,
-    count == 1 and "" or "s")
+    if #group.kernels > NAMED then names[#names + 1] = "..." end
+    count = count + #group.kernels
+    said[i] = ("%s: %d (%s)"):format(group.why, #group.kernels, table.concat(names, ", "))
+  end
+  if #said == 0 then return nil end
+  return ("Without a dot: %d measured kernel%s: %s."):format(count, count == 1 and "" or "s",
+    table.concat(said, "; "))
 end
 
 

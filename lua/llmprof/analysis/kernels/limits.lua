@@ -243,6 +243,35 @@ local function ceilings(gpu)
 end
 
 
+-- Why a measured kernel is no dot of the picture; nil where it is one.
+local function why_left_out(kernel, point)
+  local counters = kernel.counters
+  if counters.match ~= "exact" then return "measured with other shapes or in another stage" end
+  if counters.flop_per_launch == 0 then return "no floating point operation" end
+  if not counters.flop_per_launch then return "FLOP were not measured" end
+  if not counters.dram_bytes_per_launch then return "bytes of DRAM were not measured" end
+  if not (point and point.intensity and point.rate) then
+    return "no byte of DRAM, or no time on the timeline"
+  end
+  return nil
+end
+
+
+-- Of the measured kernels those without a dot: list of { why, kernels (ids) }.
+local function left_out(kernels, drawn)
+  local list, by_why, point_of = json.list {}, {}, {}
+  for _, point in ipairs(drawn) do point_of[point.kernel] = point end
+  for _, kernel in ipairs(kernels) do
+    local why = kernel.counters and why_left_out(kernel, point_of[kernel.id])
+    if why then
+      local one = lists.entry(list, by_why, why, { why = why, kernels = json.list {} })
+      table.insert(one.kernels, kernel.id)
+    end
+  end
+  return list
+end
+
+
 -- results.roofline; left_out counts measured kernels without a point.
 function limits.add_roofline(results, kernels)
   local gpu = results.hardware
@@ -252,7 +281,7 @@ function limits.add_roofline(results, kernels)
   results.roofline = {
     roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format, tensors = ceilings(gpu),
       vector = gpu.peaks.fp32, dram = gpu.memory, l2 = gpu.l2 },
-    kernels = drawn, left_out = measured - #drawn,
+    kernels = drawn, left_out = measured - #drawn, without_dot = left_out(kernels, drawn),
     stages = json.list(lists.map(results.stages, function(stage)
       return stage_point(stage, gpu)
     end)),

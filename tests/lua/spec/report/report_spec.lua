@@ -158,13 +158,14 @@ describe("llmprof.report", function()
       roofs = { tensor_format = "bf16", tensor = { per_s = 9.9e14, source = "a file" },
         vector = { per_s = 6.7e13, source = "a file" }, l2 = { per_s = 1.25e13, source = "ncu" },
         tensors = { { format = "fp8", per_s = 2e15 }, { format = "bf16", per_s = 9.9e14 } } },
+      without_dot = { { why = "no floating point operation", kernels = { 2, 3 } } },
       kernels = { { kernel = 1, stage = "decode", intensity = 1.5, l2_intensity = 0.75 } } } })
     assert.is_truthy(said:find("|      1.50 |         0.75 | `void gemm<4>(T *)` |\n", 1, true))
     assert.is_truthy(said:find("Roofs, of one GPU. Tensor cores in bf16: 990.0 TFLOP/s (a file). "
       .. "Vector units: 67.0 TFLOP/s (a file). DRAM: not known. L2: 12.5 TB/s (ncu). Tensor cores "
       .. "by format, at the clock that was held where it is known: fp8 2,000.0, bf16 990.0 "
       .. "TFLOP/s.\n", 1, true))
-    assert.matches("Without a dot: 1 measured kernel, of no floating point", said)
+    assert.matches("Without a dot: 2 measured kernels: no floating point operation: 2 %(", said)
   end)
 
   it("shows the largest kernels of a stage and counts the rest", function()
