@@ -62,22 +62,15 @@ local function are_numbered(parts)
 end
 
 
--- Places that the name of a file of one rank gives, where its process' name gives none.
-local function add_places(rank)
-  for kind, place in pairs(members.places(rank.file:match "([^/]*)$")) do
-    rank[kind] = rank[kind] or place
-  end
-end
-
-
+-- The ranks of all parts. Where the name of a process gives no places, that of a file of one rank
+-- may.
 local function number_ranks(parts)
   local list, numbered = {}, are_numbered(parts)
   for i, part in ipairs(parts) do
-    for _, about in ipairs(part.about.ranks) do
-      local rank = merge(about, { file = part.about.file, part = i, own = about.rank,
-        rank = numbered and number_in(part) or #list })
-      if #part.about.ranks == 1 then add_places(rank) end
-      list[#list + 1] = rank
+    local own, file = part.about.ranks, part.about.file
+    for _, about in ipairs(own) do
+      list[#list + 1] = merge(#own == 1 and members.places(file:match "([^/]*)$") or {}, about,
+        { file = file, part = i, own = about.rank, rank = numbered and number_in(part) or #list })
     end
   end
   return list
