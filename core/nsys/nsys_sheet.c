@@ -14,7 +14,8 @@ static bool create_table(nsys_writer *writer, const char *table,
   llmprof_buffer_puts(&sql, "CREATE TABLE ");
   llmprof_sqlite_put_name(&sql, table);
   for (size_t i = 0; i < count; i++)
-    llmprof_buffer_printf(&sql, "%s%s", i ? ", " : " (", columns[i]);
+    llmprof_buffer_printf(&sql, "%s%s%s", i ? ", " : " (", columns[i],
+                          strchr(columns[i], ' ') ? "" : " INTEGER");
   llmprof_buffer_putc(&sql, ')');
   return llmprof_edit_run_built(writer->edit, &sql);
 }

@@ -49,11 +49,11 @@ static void put_stack(nsys_sheet *sheet, const void *from, size_t i) {
 }
 
 bool nsys_write_cpu_samples(nsys_writer *w) {
-  static const char *const events[] = {
-      "id INTEGER NOT NULL PRIMARY KEY", "start INTEGER NOT NULL",
-      "cpu INTEGER", "globalTid INTEGER", "cpuCycles INTEGER"};
-  static const char *const stacks[] = {"id INTEGER NOT NULL", "symbol INTEGER",
-                                       "module INTEGER", "unresolved INTEGER",
+  static const char *const events[] = {"id INTEGER NOT NULL PRIMARY KEY",
+                                       "start INTEGER NOT NULL", "cpu",
+                                       "globalTid", "cpuCycles"};
+  static const char *const stacks[] = {"id INTEGER NOT NULL", "symbol",
+                                       "module", "unresolved",
                                        "stackDepth INTEGER NOT NULL"};
   size_t count;
   const sample_source from = {

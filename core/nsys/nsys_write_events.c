@@ -6,10 +6,9 @@
 #include "trace/trace_events.h"
 
 /* Of every operation: where it ran, and when. */
-#define PLACED_COLUMNS                                                       \
-  "start INTEGER", "end INTEGER", "deviceId INTEGER", "contextId INTEGER",   \
-      "greenContextId INTEGER", "streamId INTEGER", "correlationId INTEGER", \
-      "globalPid INTEGER"
+#define PLACED_COLUMNS                                                   \
+  "start", "end", "deviceId", "contextId", "greenContextId", "streamId", \
+      "correlationId", "globalPid"
 
 static void put_placed(nsys_sheet *sheet, const llmprof_ops *ops, size_t row) {
   size_t count;
@@ -70,30 +69,29 @@ static bool write_kind(nsys_writer *w, llmprof_op_kind kind, const char *table,
   size_t rows = ops->first[kind + 1] - source.first;
   const char *all[MOST_COLUMNS];
   memcpy(all, columns, count * sizeof *columns);
-  if (w->stacks) all[count++] = "sourceStackId INTEGER";
+  if (w->stacks) all[count++] = "sourceStackId";
   w->counts.operations += rows;
   return nsys_write_table(w, table, all, count, put_op, &source, rows);
 }
 
 /* ---- kernels ---- */
 
-/* Of nsys's those that a trace knows: its reports ask for no others. */
-static const char *const kernel_columns[] = {
-    PLACED_COLUMNS,
-    "demangledName INTEGER",
-    "shortName INTEGER",
-    "mangledName INTEGER",
-    "registersPerThread INTEGER",
-    "gridX INTEGER",
-    "gridY INTEGER",
-    "gridZ INTEGER",
-    "blockX INTEGER",
-    "blockY INTEGER",
-    "blockZ INTEGER",
-    "staticSharedMemory INTEGER",
-    "dynamicSharedMemory INTEGER",
-    "graphNodeId INTEGER", /* where a trace knows of graphs */
-};
+/* Of nsys's those that a trace knows, the last where it knows of graphs: its
+ * reports ask for no others. */
+static const char *const kernel_columns[] = {PLACED_COLUMNS,
+                                             "demangledName",
+                                             "shortName",
+                                             "mangledName",
+                                             "registersPerThread",
+                                             "gridX",
+                                             "gridY",
+                                             "gridZ",
+                                             "blockX",
+                                             "blockY",
+                                             "blockZ",
+                                             "staticSharedMemory",
+                                             "dynamicSharedMemory",
+                                             "graphNodeId"};
 
 typedef struct kernel_source {
   const llmprof_details *details;
@@ -147,15 +145,12 @@ typedef struct copy_names {
   bool memories;               /* kinds of host memory are known */
 } copy_names;
 
+/* The last two where a trace knows of host memory. */
 static const char *const copy_columns[] = {
-    PLACED_COLUMNS,           "bytes INTEGER",
-    "copyKind INTEGER",       "deprecatedSrcId INTEGER",
-    "srcDeviceId INTEGER",    "srcContextId INTEGER",
-    "dstDeviceId INTEGER",    "dstContextId INTEGER",
-    "migrationCause INTEGER", "graphNodeId INTEGER",
-    "virtualAddress INTEGER", "copyCount INTEGER",
-    "srcKind INTEGER", /* where a trace knows of host memory */
-    "dstKind INTEGER",
+    PLACED_COLUMNS,   "bytes",        "copyKind",       "deprecatedSrcId",
+    "srcDeviceId",    "srcContextId", "dstDeviceId",    "dstContextId",
+    "migrationCause", "graphNodeId",  "virtualAddress", "copyCount",
+    "srcKind",        "dstKind",
 };
 
 /* Two names of a kind: the second gets a number of its own. */
@@ -241,8 +236,7 @@ static bool write_copies(nsys_writer *w) {
 /* ---- sets and graphs ---- */
 
 static const char *const set_columns[] = {
-    PLACED_COLUMNS,        "value INTEGER",   "bytes INTEGER",
-    "graphNodeId INTEGER", "memKind INTEGER",
+    PLACED_COLUMNS, "value", "bytes", "graphNodeId", "memKind",
 };
 
 static void put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
@@ -253,11 +247,8 @@ static void put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
   nsys_put_nulls(sheet, 2);
 }
 
-static const char *const graph_columns[] = {
-    PLACED_COLUMNS,
-    "graphId INTEGER",
-    "graphExecId INTEGER",
-};
+static const char *const graph_columns[] = {PLACED_COLUMNS, "graphId",
+                                            "graphExecId"};
 
 static void put_graph(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                       void *user) {
@@ -294,11 +285,11 @@ static void put_stack(nsys_sheet *sheet, const void *from, size_t row) {
 
 bool nsys_write_stacks(nsys_writer *w) {
   static const char *const columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
-                                        "parent INTEGER",
-                                        "file INTEGER",
-                                        "line INTEGER",
-                                        "function INTEGER",
-                                        "module INTEGER"};
+                                        "parent",
+                                        "file",
+                                        "line",
+                                        "function",
+                                        "module"};
   size_t count;
   const llmprof_source_stack *stacks =
       llmprof_trace_rows(w->trace, LLMPROF_SOURCE_STACKS, &count);
@@ -310,9 +301,8 @@ bool nsys_write_stacks(nsys_writer *w) {
 /* ---- API calls ---- */
 
 static const char *const call_columns[] = {
-    "start INTEGER",       "end INTEGER",           "eventClass INTEGER",
-    "globalTid INTEGER",   "correlationId INTEGER", "nameId INTEGER",
-    "returnValue INTEGER", /* a report asks for it */
+    "start",         "end",    "eventClass",  "globalTid",
+    "correlationId", "nameId", "returnValue", /* a report asks for it */
 };
 
 /* ENUM_NSYS_EVENT_CLASS: 0 the runtime's, 1 the driver's. */

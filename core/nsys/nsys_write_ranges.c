@@ -15,13 +15,13 @@ enum {
 };
 
 static const char *const columns[] = {
-    "start INTEGER",       "end INTEGER",        "eventType INTEGER NOT NULL",
-    "rangeId INTEGER",     "category INTEGER",   "color INTEGER",
-    "text TEXT",           "globalTid INTEGER",  "endGlobalTid INTEGER",
-    "textId INTEGER",      "domainId INTEGER",   "doubleValue REAL",
-    "uint32Value INTEGER", "int32Value INTEGER", "floatValue REAL",
-    "jsonTextId INTEGER",  "jsonText TEXT",      "binaryData BLOB",
-    "uint64Value INTEGER", "int64Value INTEGER", /* where payloads are known */
+    "start",       "end",           "eventType INTEGER NOT NULL",
+    "rangeId",     "category",      "color",
+    "text TEXT",   "globalTid",     "endGlobalTid",
+    "textId",      "domainId",      "doubleValue REAL",
+    "uint32Value", "int32Value",    "floatValue REAL",
+    "jsonTextId",  "jsonText TEXT", "binaryData BLOB",
+    "uint64Value", "int64Value", /* where payloads are known */
 };
 
 enum {
@@ -47,11 +47,6 @@ static uint32_t process_of(const range_source *from, size_t row) {
   return thread == LLMPROF_NONE ? LLMPROF_NONE : from->threads[thread].process;
 }
 
-static scope domain_of(const range_source *from, size_t row) {
-  return (scope){process_of(from, row),
-                 llmprof_id_at(from->ranges->domain, row), LLMPROF_NO_STRING};
-}
-
 static scope category_of(const range_source *from, size_t row) {
   return (scope){process_of(from, row),
                  llmprof_id_at(from->ranges->domain, row),
@@ -74,7 +69,8 @@ static int64_t category_number(const range_source *from, const scope *of) {
 
 static bool find_scopes(range_source *from, llmprof_error *err) {
   for (size_t row = 0; row < from->ranges->count; row++) {
-    scope domain = domain_of(from, row), category = category_of(from, row);
+    scope category = category_of(from, row);
+    scope domain = {category.process, category.domain, LLMPROF_NO_STRING};
     uint32_t id;
     if ((domain.domain != LLMPROF_NO_STRING &&
          !llmprof_intern_add(&from->scopes, &domain, &id)) ||
@@ -178,8 +174,7 @@ static void put_entry(nsys_sheet *sheet, const void *from, size_t i) {
 
 static bool write_schemas(nsys_writer *w) {
   static const char *const entry_columns[] = {
-      "domainId INTEGER", "schemaId INTEGER", "idx INTEGER",
-      "name TEXT",        "offset INTEGER",
+      "domainId", "schemaId", "idx", "name TEXT", "offset",
   };
   return nsys_write_table(w, "NVTX_PAYLOAD_SCHEMA_ENTRIES", entry_columns,
                           COUNT(entry_columns), put_entry, entries,
@@ -198,7 +193,7 @@ static int64_t end_of(const range_source *from, size_t row) {
 
 static void put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
   const llmprof_ranges *r = from->ranges;
-  scope domain = domain_of(from, row), category = category_of(from, row);
+  scope category = category_of(from, row);
   nsys_put_integer(sheet, llmprof_values_get(r->start, row));
   nsys_put_integer(sheet, end_of(from, row));
   nsys_put_integer(sheet, llmprof_values_get(r->style, row) == LLMPROF_START_END
@@ -211,7 +206,7 @@ static void put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
   nsys_put_thread(sheet, llmprof_id_at(r->thread, row));
   nsys_put_thread(sheet, llmprof_id_at(r->end_thread, row));
   nsys_put_null(sheet);
-  nsys_put_integer(sheet, domain_number(from, &domain));
+  nsys_put_integer(sheet, domain_number(from, &category));
   nsys_put_real(sheet, llmprof_real_of(r->payload_float, row));
   nsys_put_nulls(sheet, 5);
   put_blob(sheet, llmprof_values_get(r->communicator, row),

@@ -60,14 +60,12 @@ static void put_names(nsys_sheet *sheet, const void *from, size_t device) {
 }
 
 bool nsys_write_samples(nsys_writer *w) {
-  static const char *const values[] = {
-      "timestamp INTEGER",         "typeId INTEGER",
-      "grActive INTEGER",          "smsActive INTEGER",
-      "tensorActive INTEGER",      "dramReadBandwidth INTEGER",
-      "dramWriteBandwidth INTEGER"};
-  static const char *const names[] = {"typeId INTEGER", "sourceId INTEGER",
-                                      "typeName TEXT", "metricId INTEGER",
-                                      "metricName TEXT"};
+  static const char *const values[] = {"timestamp",         "typeId",
+                                       "grActive",          "smsActive",
+                                       "tensorActive",      "dramReadBandwidth",
+                                       "dramWriteBandwidth"};
+  static const char *const names[] = {"typeId", "sourceId", "typeName TEXT",
+                                      "metricId", "metricName TEXT"};
   bool is_sampled[NSYS_METRICS_GPU_MASK + 1] = {0};
   const llmprof_samples *samples =
       llmprof_trace_samples(w->trace, w->edit->err);

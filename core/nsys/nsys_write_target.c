@@ -67,8 +67,7 @@ static void put_process(nsys_sheet *sheet, const void *from, size_t row) {
 }
 
 static bool write_processes(nsys_writer *w) {
-  static const char *const columns[] = {"globalPid INTEGER", "pid INTEGER",
-                                        "name TEXT"};
+  static const char *const columns[] = {"globalPid", "pid", "name TEXT"};
   size_t count;
   const llmprof_process *all = llmprof_trace_processes(w->trace, &count);
   return nsys_write_table(w, "PROCESSES", columns, COUNT(columns), put_process,
@@ -88,8 +87,8 @@ static void put_thread(nsys_sheet *sheet, const void *from, size_t row) {
 
 static bool write_threads(nsys_writer *w) {
   static const char *const columns[] = {
-      "nameId INTEGER", "priority INTEGER", "globalTid INTEGER",
-      "callerTid INTEGER"}; /* llmprof's own: globalTid of the caller */
+      "nameId", "priority", "globalTid",
+      "callerTid"}; /* llmprof's own: globalTid of the caller */
   size_t count;
   const llmprof_thread *all = llmprof_trace_threads(w->trace, &count);
   return nsys_write_table(w, "ThreadNames", columns, COUNT(columns), put_thread,
@@ -118,11 +117,10 @@ static void put_device(nsys_sheet *sheet, const void *from, size_t row) {
 
 static bool write_devices(nsys_writer *w) {
   static const char *const columns[] = {
-      "id INTEGER",           "name TEXT",           "busLocation TEXT",
-      "l2CacheSize INTEGER",  "totalMemory INTEGER", "memoryBandwidth INTEGER",
-      "clockRate INTEGER",    "smCount INTEGER",     "uuid TEXT",
-      "chipName TEXT",        "cuDevice INTEGER",    "computeMajor INTEGER",
-      "computeMinor INTEGER",
+      "id",           "name TEXT",       "busLocation TEXT", "l2CacheSize",
+      "totalMemory",  "memoryBandwidth", "clockRate",        "smCount",
+      "uuid TEXT",    "chipName TEXT",   "cuDevice",         "computeMajor",
+      "computeMinor",
   };
   size_t count;
   const llmprof_device *all = llmprof_trace_devices(w->trace, &count);
@@ -147,7 +145,7 @@ static void put_start(nsys_sheet *sheet, const void *from, size_t row) {
 }
 
 static bool write_start(nsys_writer *w) {
-  static const char *const columns[] = {"utcEpochNs INTEGER", "utcTime TEXT",
+  static const char *const columns[] = {"utcEpochNs", "utcTime TEXT",
                                         "localTime TEXT"};
   int64_t epoch = llmprof_trace_epoch(w->trace);
   return epoch == LLMPROF_ABSENT ||
@@ -178,9 +176,8 @@ static void put_span(nsys_sheet *sheet, const void *from, size_t row) {
 }
 
 static bool write_span(nsys_writer *w) {
-  static const char *const columns[] = {"globalVid INTEGER", "duration INTEGER",
-                                        "startTime INTEGER",
-                                        "stopTime INTEGER"};
+  static const char *const columns[] = {"globalVid", "duration", "startTime",
+                                        "stopTime"};
   llmprof_error *err = w->edit->err;
   const llmprof_ops *ops = llmprof_trace_ops(w->trace, err);
   const llmprof_calls *calls = llmprof_trace_calls(w->trace, err);
@@ -209,10 +206,9 @@ static void put_diagnostic(nsys_sheet *sheet, const void *from, size_t row) {
 }
 
 static bool write_diagnostics(nsys_writer *w) {
-  static const char *const columns[] = {
-      "timestamp INTEGER", "timestampType INTEGER",
-      "source INTEGER",    "severity INTEGER",
-      "text TEXT",         "globalPid INTEGER"};
+  static const char *const columns[] = {"timestamp", "timestampType",
+                                        "source",    "severity",
+                                        "text TEXT", "globalPid"};
   size_t count;
   const llmprof_diagnostic *all =
       llmprof_trace_diagnostics(w->trace, &count, w->edit->err);

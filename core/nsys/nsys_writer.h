@@ -25,8 +25,8 @@ typedef struct nsys_sheet {
   int rc; /* SQLite's, of the first failure */
 } nsys_sheet;
 
-/* Write a table of the columns "start INTEGER", ...: put() puts and ends the
- * rows that item `item` of what is in `from` makes. */
+/* Write a table of the columns "start" (of integers), "name TEXT", ...: put()
+ * puts and ends the rows that item `item` of what is in `from` makes. */
 typedef void (*nsys_put_item)(nsys_sheet *sheet, const void *from, size_t item);
 bool nsys_write_table(nsys_writer *writer, const char *table,
                       const char *const *columns, size_t count,
