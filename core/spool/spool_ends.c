@@ -2,6 +2,7 @@
  * recording ends: the last before the first launch of a graph, where CUPTI
  * subscribed late. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/bisect.h"
@@ -52,10 +53,7 @@ static bool has_time(const spool_op *op) {
 }
 
 static int compare_streams(const timed *a, const timed *b) {
-  if (a->section != b->section) return a->section < b->section ? -1 : 1;
-  if (a->device != b->device) return a->device < b->device ? -1 : 1;
-  if (a->context != b->context) return a->context < b->context ? -1 : 1;
-  return a->stream < b->stream ? -1 : a->stream > b->stream;
+  return memcmp(a, b, offsetof(timed, start));
 }
 
 static int compare(const void *a, const void *b) {

@@ -62,7 +62,6 @@ static xplane_stat stat_named(xplane_text name) {
       [STAT_COPY] = "memcpy_details",
       [STAT_SET] = "memset_details",
       [STAT_HLO_OP] = "hlo_op",
-      [STAT_HLO_MODULE] = "hlo_module",
       [STAT_PROGRAM] = "program_id",
       [STAT_STEP] = "step_num",
       [STAT_VENDOR] = "device_vendor",
@@ -326,8 +325,7 @@ static llmprof_code keep_op(xplane_trace *t, const xplane_line *line,
   }
   read_shape(stats->texts[STAT_KERNEL], &op->shape);
   return name_op(t, event, op) &&
-                 intern(t, stats->texts[STAT_HLO_OP], &op->hlo_op) &&
-                 intern(t, stats->texts[STAT_HLO_MODULE], &op->module)
+                 intern(t, stats->texts[STAT_HLO_OP], &op->hlo_op)
              ? LLMPROF_OK
              : LLMPROF_NOMEM;
 }
@@ -505,21 +503,17 @@ static bool add_device(const xplane_trace *t, const xplane_plane *plane,
       .compute_major = stats->numbers[STAT_MAJOR],
       .compute_minor = stats->numbers[STAT_MINOR],
   };
-  if (!stats->texts[STAT_DEVICE_NAME].bytes && vendor.bytes) {
-    llmprof_buffer name = {0};
-    if (is_text(vendor, "AMD")) {
-      llmprof_buffer_puts(&name,
-                          llmprof_amd_name(device.sm_count, device.memory));
-    } else {
-      llmprof_buffer_add(&name, vendor.bytes, vendor.size);
-      llmprof_buffer_puts(&name, " GPU");
-    }
-    bool ok = !name.failed && llmprof_builder_text(t->builder, name.bytes,
-                                                   name.size, &device.name);
-    llmprof_buffer_free(&name);
-    return ok && llmprof_builder_add_device(t->builder, &device);
+  xplane_text name = stats->texts[STAT_DEVICE_NAME];
+  char made[64];
+  if (!name.bytes && vendor.bytes) {
+    snprintf(made, sizeof made, "%.*s GPU",
+             (int)(vendor.size < 32 ? vendor.size : 32), vendor.bytes);
+    name.bytes = is_text(vendor, "AMD")
+                     ? llmprof_amd_name(device.sm_count, device.memory)
+                     : made;
+    name.size = strlen(name.bytes);
   }
-  return intern(t, stats->texts[STAT_DEVICE_NAME], &device.name) &&
+  return intern(t, name, &device.name) &&
          llmprof_builder_add_device(t->builder, &device);
 }
 

@@ -13,7 +13,6 @@ typedef enum xplane_stat {
   STAT_COPY,   /* "kind:Unknown size:655360 dest:2 async:1" */
   STAT_SET,
   STAT_HLO_OP,
-  STAT_HLO_MODULE,
   STAT_PROGRAM,
   STAT_STEP, /* of StepTraceAnnotation */
   STAT_VENDOR,
@@ -60,8 +59,8 @@ typedef struct xplane_op {
   llmprof_op_row row; /* without its place's row */
   llmprof_place place;
   llmprof_shape shape;
-  int64_t program;         /* or LLMPROF_ABSENT */
-  uint32_t hlo_op, module; /* strings or LLMPROF_NO_STRING */
+  int64_t program; /* or LLMPROF_ABSENT */
+  uint32_t hlo_op; /* string or LLMPROF_NO_STRING */
 } xplane_op;
 
 /* A call of the host that launched something. */
