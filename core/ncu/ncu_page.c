@@ -84,6 +84,7 @@ enum {
 
 typedef struct metric {
   uint32_t field, name; /* in the header; a string */
+  bool is_double;       /* another one has the name */
   llmprof_metric_unit unit;
 } metric;
 
@@ -193,37 +194,39 @@ static bool check_page(llmprof_ncu_page *page, llmprof_error *err) {
                       page->path);
 }
 
-/* The same name twice has no one value: its metric is left out. */
-static bool add_metric(llmprof_ncu_page *page, uint32_t field, uint32_t *times,
-                       llmprof_error *err) {
-  const llmprof_csv_field *name = &llmprof_csv_header(page->csv)->fields[field];
-  metric *m = &page->metrics[page->metric_count];
-  *m = (metric){.field = field};
-  size_t size = strlen(name->bytes); /* columns of frames go by such names */
-  if (!llmprof_strings_add(page->strings, name->bytes, size, &m->name))
-    return llmprof_fail_nomem(err);
-  times[m->name]++;
-  page->metric_count++;
+/* Once for each name: there are no other strings yet. */
+static bool add_metric(llmprof_ncu_page *page, const char *name, uint32_t field,
+                       llmprof_metric_unit unit) {
+  metric m = {.field = field, .unit = unit};
+  size_t known = llmprof_strings_count(page->strings);
+  if (!llmprof_strings_add(page->strings, name, strlen(name), &m.name))
+    return false;
+  if (m.name < known) return page->metrics[m.name].is_double = true;
+  if (!llmprof_grow(&page->metrics, &page->metric_cap, page->metric_count + 1,
+                    sizeof *page->metrics))
+    return false;
+  page->metrics[page->metric_count++] = m;
   return true;
 }
 
-static void leave_out_doubles(llmprof_ncu_page *page, const uint32_t *times) {
+/* The same name twice has no one value: its metric is left out. */
+static void leave_out_doubles(llmprof_ncu_page *page) {
   size_t kept = 0;
-  for (size_t i = 0; i < page->metric_count; i++) {
-    if (times[page->metrics[i].name] == 1)
-      page->metrics[kept++] = page->metrics[i];
-  }
+  for (size_t i = 0; i < page->metric_count; i++)
+    if (!page->metrics[i].is_double) page->metrics[kept++] = page->metrics[i];
   page->metric_count = kept;
 }
 
-static bool read_titles(llmprof_ncu_page *page, uint32_t *times,
-                        llmprof_error *err) {
+static bool read_header(llmprof_ncu_page *page, llmprof_error *err) {
   const llmprof_csv_row *header = llmprof_csv_header(page->csv);
+  const llmprof_metric_unit none = {0};
   for (uint32_t i = 0; i < TITLES; i++) page->fields[i] = NOWHERE;
   for (uint32_t i = 0; i < header->count; i++) {
     uint32_t title = title_of(&header->fields[i]);
     if (title == TITLES) {
-      if (!page->is_details && !add_metric(page, i, times, err)) return false;
+      if (!page->is_details &&
+          !add_metric(page, header->fields[i].bytes, i, none))
+        return llmprof_fail_nomem(err);
     } else if (page->fields[title] != NOWHERE) {
       return llmprof_fail(err, LLMPROF_SYNTAX, "%s: column '%s' appears twice",
                           page->path, titles[title]);
@@ -231,18 +234,8 @@ static bool read_titles(llmprof_ncu_page *page, uint32_t *times,
       page->fields[title] = i;
     }
   }
-  leave_out_doubles(page, times);
+  leave_out_doubles(page);
   return true;
-}
-
-static bool read_header(llmprof_ncu_page *page, llmprof_error *err) {
-  size_t count = llmprof_csv_header(page->csv)->count;
-  uint32_t *times = llmprof_zalloc(count, sizeof *times);
-  page->metrics = llmprof_alloc(count, sizeof *page->metrics);
-  bool ok = (times && page->metrics) || llmprof_fail_nomem(err);
-  ok = ok && read_titles(page, times, err);
-  llmprof_free(times);
-  return ok;
 }
 
 /* A cell as it may stand in a message of one line. */
@@ -288,21 +281,6 @@ static const char *row_metric(const llmprof_ncu_page *page,
                             unit->base);
 }
 
-/* A metric once, though sections repeat it: there are no other strings yet. */
-static bool add_row_metric(llmprof_ncu_page *page, const char *name,
-                           const llmprof_metric_unit *unit) {
-  metric m = {.unit = *unit};
-  size_t known = llmprof_strings_count(page->strings);
-  if (!llmprof_strings_add(page->strings, name, strlen(name), &m.name))
-    return false;
-  if (m.name < known) return true;
-  if (!llmprof_grow(&page->metrics, &page->metric_cap, page->metric_count + 1,
-                    sizeof *page->metrics))
-    return false;
-  page->metrics[page->metric_count++] = m;
-  return true;
-}
-
 /* Rows of a details page lack what the header has for ncu's rules. */
 static const llmprof_csv_options options = {.header_has = "Kernel Name",
                                             .may_end_behind = "Metric Value"};
@@ -316,7 +294,7 @@ static bool find_metrics(llmprof_ncu_page *page, llmprof_error *err) {
     llmprof_metric_unit unit;
     const char *name = row_metric(page, &row, &unit);
     if (llmprof_interrupted()) got = (llmprof_fail_interrupted(err), -1);
-    if (name && !add_row_metric(page, name, &unit))
+    if (name && !add_metric(page, name, NOWHERE, unit))
       got = (llmprof_fail_nomem(err), -1);
   }
   llmprof_csv_close(csv);
