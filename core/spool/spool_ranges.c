@@ -103,19 +103,13 @@ static bool take_schema(void *user, const spool_item *item,
   return true;
 }
 
-static int64_t field(const unsigned char *bytes, size_t size, size_t offset) {
-  uint64_t word;
-  if (offset > size || size - offset < sizeof word) return LLMPROF_ABSENT;
-  memcpy(&word, bytes + offset, sizeof word);
+/* Of `width` bytes; absent where it is not in the payload. */
+static int64_t field(const unsigned char *bytes, size_t size, size_t offset,
+                     size_t width) {
+  uint64_t word = 0;
+  if (offset > size || size - offset < width) return LLMPROF_ABSENT;
+  memcpy(&word, bytes + offset, width);
   return (int64_t)word;
-}
-
-static int64_t int_field(const unsigned char *bytes, size_t size,
-                         size_t offset) {
-  uint32_t word;
-  if (offset > size || size - offset < sizeof word) return LLMPROF_ABSENT;
-  memcpy(&word, bytes + offset, sizeof word);
-  return word;
 }
 
 /* A call that makes a communicator has the number of its ranks as payload. */
@@ -134,10 +128,10 @@ static void read_blobs(const range_loader *l, const spool_item *item,
                         .domain = event->domain};
     const schema *of = llmprof_intern_seek(&l->schemas, &key);
     if (of) {
-      row->communicator = field(at, blob.size, of->communicator);
-      row->message = field(at, blob.size, of->bytes);
+      row->communicator = field(at, blob.size, of->communicator, 8);
+      row->message = field(at, blob.size, of->bytes, 8);
       if (row->payload == LLMPROF_ABSENT)
-        row->payload = int_field(at, blob.size, of->ranks);
+        row->payload = field(at, blob.size, of->ranks, 4);
     }
     size_t padded = (blob.size + (size_t)7) & ~(size_t)7;
     if (padded > size) return;
