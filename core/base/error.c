@@ -26,11 +26,6 @@ const char *llmprof_code_name(llmprof_code code) {
   return i < sizeof code_names / sizeof *code_names ? code_names[i] : "unknown";
 }
 
-static void start(llmprof_error *err, llmprof_code code) {
-  memset(err, 0, sizeof *err);
-  err->code = code;
-}
-
 static llmprof_code code_of_errno(int errnum) {
   switch (errnum) {
   case ENOMEM:
@@ -49,82 +44,56 @@ static llmprof_code code_of_errno(int errnum) {
   }
 }
 
-/* A message before it is cut: there may be a path of any length in it. */
-typedef struct message {
-  char text[5 * LLMPROF_MESSAGE_SIZE];
-  size_t size;
-} message;
-
-__attribute__((format(printf, 2, 0))) static void
-add(message *d, const char *fmt, va_list args) {
-  size_t room = sizeof d->text - d->size;
-  int wanted = vsnprintf(d->text + d->size, room, fmt, args);
-  if (wanted > 0) d->size += (size_t)wanted < room ? (size_t)wanted : room - 1;
-}
-
-static void add_text(message *d, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-static void add_text(message *d, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  add(d, fmt, args);
-  va_end(args);
-}
+enum {
+  LONG = 5 * LLMPROF_MESSAGE_SIZE, /* there may be a path of any length in it */
+  TAIL = 400,
+  HEAD = LLMPROF_MESSAGE_SIZE - TAIL - 4
+};
 
 /* Of a long message both ends: the path begins it, the reason ends it. */
-static void finish(llmprof_error *err, const message *d) {
-  enum {
-    TAIL = 400,
-    HEAD = LLMPROF_MESSAGE_SIZE - TAIL - 4
-  };
-  if (d->size < sizeof err->message)
-    memcpy(err->message, d->text, d->size + 1);
+__attribute__((format(printf, 3, 0))) static void
+put(llmprof_error *err, llmprof_error as, const char *fmt, va_list args,
+    const char *before, const char *after) {
+  char said[LONG], all[3 * LONG];
+  vsnprintf(said, sizeof said, fmt, args);
+  int size = snprintf(all, sizeof all, "%s%s%s", before, said, after);
+  *err = as;
+  if (size < LLMPROF_MESSAGE_SIZE)
+    memcpy(err->message, all, (size_t)size + 1);
   else
-    snprintf(err->message, sizeof err->message, "%.*s...%s", HEAD, d->text,
-             d->text + d->size - TAIL);
+    snprintf(err->message, sizeof err->message, "%.*s...%s", HEAD, all,
+             all + size - TAIL);
 }
 
 bool llmprof_fail(llmprof_error *err, llmprof_code code, const char *fmt, ...) {
-  if (!err) return false;
-  message d = {.size = 0};
   va_list args;
   va_start(args, fmt);
-  add(&d, fmt, args);
+  if (err) put(err, (llmprof_error){.code = code}, fmt, args, "", "");
   va_end(args);
-  start(err, code);
-  finish(err, &d);
   return false;
 }
 
 bool llmprof_fail_errno(llmprof_error *err, int errnum, const char *fmt, ...) {
-  if (!err) return false;
-  message d = {.size = 0};
+  char reason[256];
   va_list args;
   va_start(args, fmt);
-  add(&d, fmt, args);
+  snprintf(reason, sizeof reason, ": %s", strerror(errnum));
+  const llmprof_error as = {.code = code_of_errno(errnum), .sys = errnum};
+  if (err) put(err, as, fmt, args, "", reason);
   va_end(args);
-  add_text(&d, ": %s", strerror(errnum));
-  start(err, code_of_errno(errnum));
-  err->sys = errnum;
-  finish(err, &d);
   return false;
 }
 
 bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
                      size_t line, size_t column, const char *fmt, ...) {
-  if (!err) return false;
-  message d = {.size = 0};
-  add_text(&d, "%s:%zu:", name, line);
-  if (column) add_text(&d, "%zu:", column);
-  add_text(&d, " ");
+  char place[LONG], at[32] = "";
   va_list args;
   va_start(args, fmt);
-  add(&d, fmt, args);
+  if (column) snprintf(at, sizeof at, "%zu:", column);
+  snprintf(place, sizeof place, "%s:%zu:%s ", name, line, at);
+  const llmprof_error as = {.code = code, .line = line, .column = column};
+  if (err) put(err, as, fmt, args, place, "");
   va_end(args);
-  start(err, code);
-  err->line = line;
-  err->column = column;
-  finish(err, &d);
   return false;
 }
 

@@ -52,12 +52,9 @@ static int q_slice(lua_State *L) {
 
 /* A field of the table on top of the stack that holds an integer. */
 static int64_t check_integer(lua_State *L, const char *field) {
-  int is_integer = 0;
-  lua_Integer value = 0;
-  if (lua_getfield(L, -1, field) == LUA_TNUMBER)
-    value = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer) luaL_error(L, "an interval has an integer '%s'", field);
-  lua_pop(L, 1);
+  lua_Integer value = llmprof_lua_opt_integer(L, -1, field, LLMPROF_ABSENT);
+  if (value == LLMPROF_ABSENT)
+    luaL_error(L, "an interval has an integer '%s'", field);
   return value;
 }
 

@@ -5,6 +5,8 @@
  *   print(opened:info().reader, #kernels > 0)     --> nsys  true
  *   opened:close()
  */
+#include <string.h>
+
 #include "cache/cache.h"
 #include "llmprof/readers.h"
 #include "spool/spool.h"
@@ -413,37 +415,28 @@ static int f_label_spans(lua_State *L) {
   return 1;
 }
 
-static int write_stacks(lua_State *L, llmprof_stacks_format format,
-                        const char *weight) {
+/* trace:write_stacks(frame, path [, options]) -> { stacks, weight,
+ * without_stack } of the stacks of CPU samples, or of operations by ns, that
+ * were written | nil, message, code. options: format ("folded": collapsed
+ * stacks, or "speedscope", for speedscope.app), packed (boolean: as gzip) */
+static int f_write_stacks(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
   const char *path = llmprof_lua_check_path(L, 3);
+  const char *format = llmprof_lua_opt_string(L, 4, "format", "folded");
   bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
   llmprof_stacks_counts written;
   llmprof_error err;
-  if (!llmprof_stacks_write(trace, rows, path, format, packed, &written, &err))
+  if (!llmprof_stacks_write(trace, rows, path,
+                            *format == 's' ? LLMPROF_SPEEDSCOPE
+                                           : LLMPROF_FOLDED,
+                            packed, &written, &err))
     return llmprof_lua_fail(L, &err);
   lua_newtable(L);
   llmprof_lua_set_integer(L, "stacks", (int64_t)written.stacks);
-  llmprof_lua_set_integer(L, weight, written.weight);
+  llmprof_lua_set_integer(L, "weight", written.weight);
   llmprof_lua_set_integer(L, "without_stack", written.without_stack);
   return 1;
-}
-
-/* trace:write_folded(frame, path [, options]) -> { stacks, samples,
- * without_stack } of the CPU samples, or of operations by ns, that were written
- * as collapsed stacks | nil, message, code. options: packed (boolean: as gzip)
- */
-static int f_write_folded(lua_State *L) {
-  return write_stacks(L, LLMPROF_FOLDED, "samples");
-}
-
-/* trace:write_speedscope(frame, path [, options]) -> { stacks, weight,
- * without_stack } of the stacks of CPU samples, or of operations by ns, that
- * were written for speedscope.app | nil, message, code. options: packed
- * (boolean: as gzip) */
-static int f_write_speedscope(lua_State *L) {
-  return write_stacks(L, LLMPROF_SPEEDSCOPE, "weight");
 }
 
 /* ---- perfetto ---- */
@@ -533,8 +526,7 @@ static const luaL_Reg methods[] = {
     {"stack_tree", f_stack_tree},
     {"stack_functions", f_stack_functions},
     {"perfetto", f_perfetto},
-    {"write_folded", f_write_folded},
-    {"write_speedscope", f_write_speedscope},
+    {"write_stacks", f_write_stacks},
     {"sqlite", f_sqlite},
     {"save", f_save},
     {"close", f_close},

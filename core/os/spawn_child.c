@@ -76,11 +76,7 @@ static bool add_mark(launch *l) {
   return false;
 }
 
-static int compare_entries(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Ours less what is changed, then the additions, sorted. */
+/* Ours less what is changed, then the additions. */
 static bool build_environment(launch *l, llmprof_error *err) {
   const llmprof_spawn_options *options = l->options;
   for (size_t i = 0; i < options->variable_count; i++) {
@@ -101,10 +97,7 @@ static bool build_environment(launch *l, llmprof_error *err) {
     if (options->variables[i].value && !add_variable(l, &options->variables[i]))
       return llmprof_fail_nomem(err);
   }
-  if (!add_mark(l)) return llmprof_fail_nomem(err);
-  qsort(l->env + l->env_own, l->env_count - l->env_own, sizeof *l->env,
-        compare_entries);
-  return true;
+  return add_mark(l) || llmprof_fail_nomem(err);
 }
 
 static const char *search_path(char *const *env) {

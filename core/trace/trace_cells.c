@@ -56,8 +56,11 @@ static const llmprof_values *say(const llmprof_axis *from,
                                  const llmprof_column_spec *spec,
                                  llmprof_frame *frame) {
   const llmprof_source *in = &spec->in[0];
-  size_t count = in->of ? llmprof_column_limit(from->trace, in->of)
-                        : from->first + from->count;
+  size_t count = from->first + from->count;
+  llmprof_values_bounds numbers;
+  if (in->of &&
+      llmprof_values_find_bounds(column_at(from->trace, in->of), &numbers))
+    count = numbers.high < 0 ? 0 : (size_t)numbers.high + 1;
   int64_t *said = llmprof_alloc(count, sizeof *said);
   for (size_t i = 0; said && i < count; i++)
     said[i] = spec->get(from->trace, i);

@@ -10,78 +10,61 @@
 
 /* ---- the columns ---- */
 
-/* What the values of a column are numbers of. */
-typedef enum value_kind {
-  ANY, /* or of nothing */
-  THREADS,
-  STACKS,
-  STACK_FRAMES,
-  PLACES,
-  SHAPES,
-  COPY_KINDS,
-  HOST_MEMORIES
-} value_kind;
-
 typedef struct stored_column {
   const char *name;
   int piece;
   size_t at, rows; /* AT() the column, and how many rows it has */
-  value_kind kind;
 } stored_column;
 
 #define WHOLE(type) sizeof(type), sizeof(type) /* is the key */
 
-#define COLUMN(piece, field, rows, kind) \
-  { #field, piece, AT(field), AT(rows), kind }
-#define OP(field, kind) COLUMN(LLMPROF_PART_OPS, ops.field, ops.count, kind)
-#define DETAIL(field, kind) \
-  COLUMN(LLMPROF_PART_DETAILS, details.field, details.count, kind)
-#define CALL(field, kind) \
-  COLUMN(LLMPROF_PART_CALLS, calls.field, calls.count, kind)
-#define RANGE(field, kind) \
-  COLUMN(LLMPROF_PART_RANGES, ranges.field, ranges.count, kind)
-#define SAMPLE(field) \
-  COLUMN(LLMPROF_PART_SAMPLES, samples.field, samples.count, ANY)
+#define COLUMN(piece, field, rows) \
+  { #field, piece, AT(field), AT(rows) }
+#define OP(field)     COLUMN(LLMPROF_PART_OPS, ops.field, ops.count)
+#define DETAIL(field) COLUMN(LLMPROF_PART_DETAILS, details.field, details.count)
+#define CALL(field)   COLUMN(LLMPROF_PART_CALLS, calls.field, calls.count)
+#define RANGE(field)  COLUMN(LLMPROF_PART_RANGES, ranges.field, ranges.count)
+#define SAMPLE(field) COLUMN(LLMPROF_PART_SAMPLES, samples.field, samples.count)
 #define CPU_SAMPLE(field) \
-  COLUMN(LLMPROF_PART_CPU_SAMPLES, cpu_samples.field, cpu_samples.count, ANY)
-#define ATTRIBUTED(field, rows, kind) \
-  COLUMN(LLMPROF_PIECE_ATTRIBUTION, attribution.field, rows, kind)
-#define PROJECTED(field, kind) \
-  COLUMN(LLMPROF_PIECE_PROJECTIONS, projections.field, projections.count, kind)
+  COLUMN(LLMPROF_PART_CPU_SAMPLES, cpu_samples.field, cpu_samples.count)
+#define ATTRIBUTED(field, rows) \
+  COLUMN(LLMPROF_PIECE_ATTRIBUTION, attribution.field, rows)
+#define PROJECTED(field) \
+  COLUMN(LLMPROF_PIECE_PROJECTIONS, projections.field, projections.count)
 
 static const stored_column columns[] = {
-    OP(start, ANY),
-    OP(duration, ANY),
-    OP(correlation, ANY),
-    OP(name, ANY),
-    OP(place, PLACES),
-    OP(bytes, ANY),
-    OP(copy_kind, COPY_KINDS),
-    OP(host_memory, HOST_MEMORIES),
-    DETAIL(shape, SHAPES),
-    DETAIL(short_name, ANY),
-    DETAIL(mangled_name, ANY),
-    DETAIL(graph_node, ANY),
-    CALL(start, ANY),
-    CALL(duration, ANY),
-    CALL(thread, THREADS),
-    CALL(correlation, ANY),
-    CALL(name, ANY),
-    RANGE(start, ANY),
-    RANGE(end, ANY),
-    RANGE(thread, THREADS),
-    RANGE(end_thread, THREADS),
-    RANGE(text, ANY),
-    RANGE(tag, ANY),
-    RANGE(colon_tag, ANY),
-    RANGE(domain, ANY),
-    RANGE(category, ANY),
-    RANGE(payload, ANY),
-    RANGE(payload_float, ANY),
-    RANGE(communicator, ANY),
-    RANGE(message, ANY),
-    RANGE(style, ANY),
-    RANGE(open, ANY),
+    OP(start),
+    OP(duration),
+    OP(correlation),
+    OP(name),
+    OP(place),
+    OP(bytes),
+    OP(copy_kind),
+    OP(host_memory),
+    DETAIL(shape),
+    DETAIL(short_name),
+    DETAIL(mangled_name),
+    DETAIL(graph_node),
+    CALL(start),
+    CALL(duration),
+    CALL(thread),
+    CALL(correlation),
+    CALL(name),
+    RANGE(start),
+    RANGE(end),
+    RANGE(thread),
+    RANGE(end_thread),
+    RANGE(text),
+    RANGE(tag),
+    RANGE(colon_tag),
+    RANGE(domain),
+    RANGE(category),
+    RANGE(payload),
+    RANGE(payload_float),
+    RANGE(communicator),
+    RANGE(message),
+    RANGE(style),
+    RANGE(open),
     SAMPLE(start),
     SAMPLE(end),
     SAMPLE(device),
@@ -91,25 +74,23 @@ static const stored_column columns[] = {
     SAMPLE(values[LLMPROF_SAMPLED_DRAM_READ]),
     SAMPLE(values[LLMPROF_SAMPLED_DRAM_WRITE]),
     CPU_SAMPLE(time),
-    COLUMN(LLMPROF_PART_CPU_SAMPLES, cpu_samples.thread, cpu_samples.count,
-           THREADS),
-    COLUMN(LLMPROF_PART_CPU_SAMPLES, cpu_samples.stack, cpu_samples.count,
-           STACK_FRAMES),
+    CPU_SAMPLE(thread),
+    CPU_SAMPLE(stack),
     CPU_SAMPLE(weight),
     CPU_SAMPLE(cut),
-    COLUMN(LLMPROF_PART_STACKS, op_stacks.stack, op_stacks.count, STACKS),
-    ATTRIBUTED(call, ops.count, ANY),
-    ATTRIBUTED(link, ops.count, ANY),
-    ATTRIBUTED(range, attribution.link_count, ANY),
-    ATTRIBUTED(outer, attribution.link_count, ANY),
-    ATTRIBUTED(parent, ranges.count, ANY),
-    ATTRIBUTED(level, ranges.count, ANY),
-    ATTRIBUTED(self, ranges.count, ANY),
-    PROJECTED(range, ANY),
-    PROJECTED(start, ANY),
-    PROJECTED(end, ANY),
-    PROJECTED(operations, ANY),
-    PROJECTED(children, ANY),
+    COLUMN(LLMPROF_PART_STACKS, op_stacks.stack, op_stacks.count),
+    ATTRIBUTED(call, ops.count),
+    ATTRIBUTED(link, ops.count),
+    ATTRIBUTED(range, attribution.link_count),
+    ATTRIBUTED(outer, attribution.link_count),
+    ATTRIBUTED(parent, ranges.count),
+    ATTRIBUTED(level, ranges.count),
+    ATTRIBUTED(self, ranges.count),
+    PROJECTED(range),
+    PROJECTED(start),
+    PROJECTED(end),
+    PROJECTED(operations),
+    PROJECTED(children),
 };
 
 enum {
@@ -206,27 +187,6 @@ void llmprof_dimensions_begin(llmprof_trace *trace) {
 void llmprof_dimensions_free(llmprof_trace *trace) {
   for (int i = 0; i < LLMPROF_DIMENSIONS; i++)
     llmprof_intern_free(&trace->rows[i]);
-}
-
-/* What values of a column are below; 0: they may be anything. */
-static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
-  const size_t limits[] = {
-      [ANY] = 0,
-      [THREADS] = trace->rows[LLMPROF_THREADS].count,
-      [STACKS] = trace->rows[LLMPROF_SOURCE_STACKS].count,
-      [STACK_FRAMES] = trace->rows[LLMPROF_STACK_FRAMES].count,
-      [PLACES] = trace->rows[LLMPROF_PLACES].count,
-      [SHAPES] = trace->rows[LLMPROF_SHAPES].count,
-      [COPY_KINDS] = LLMPROF_COPY_KINDS,
-      [HOST_MEMORIES] = LLMPROF_HOST_MEMORIES,
-  };
-  return limits[kind];
-}
-
-size_t llmprof_column_limit(const llmprof_trace *trace, size_t at) {
-  size_t i = 0;
-  while (i < COLUMNS && columns[i].at != at) i++;
-  return i < COLUMNS ? limit_of(trace, columns[i].kind) : 0;
 }
 
 /* ---- putting ---- */

@@ -35,9 +35,6 @@ size_t llmprof_piece_rows(const llmprof_trace *trace, int piece);
 /* What the column AT() this offset belongs to; -1: there is none. */
 int llmprof_column_piece(size_t at);
 
-/* What the values of that column are below; 0: they may be anything. */
-size_t llmprof_column_limit(const llmprof_trace *trace, size_t at);
-
 /* ---- as bytes, which are of one build on one machine ---- */
 
 /* Takes an array; false ends it. */

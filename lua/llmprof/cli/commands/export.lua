@@ -120,31 +120,28 @@ local NO_STACKS = {
     .. "as they are",
 }
 
--- Stacks by format: the method of a trace, which of its figures counts samples, and their use.
-local STACKS = {
-  folded = { "write_folded", "samples", "speedscope.app and flame graph tools read it" },
-  speedscope = { "write_speedscope", "weight", "open it in speedscope.app" },
-}
+-- What stacks of a format are for.
+local USES = { folded = "speedscope.app and flame graph tools read it",
+  speedscope = "open it in speedscope.app" }
 
 
 -- Of operations where lines launched them are known, else of CPU samples; or of what --stacks
 -- says.
 local function write_stacks(trace, target, given, format)
-  local write, field, use = table.unpack(STACKS[format])
   local kind = given.stacks or (trace:knows "lines" and "gpu" or "cpu")
   if kind == "gpu" and not trace:knows "lines" then
     errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
   end
   local samples = samples_in(trace, windows_of(trace, given.stage), kind)
-  local written, message, code = trace[write](trace, samples, target,
-    { packed = target:find "%.gz$" ~= nil })
+  local written, message, code = trace:write_stacks(samples, target,
+    { format = format, packed = target:find "%.gz$" ~= nil })
   if code == "empty" then errors.raise("nothing", message, { hint = NO_STACKS[kind] }) end
   check(written, message, code)
   local without = written.without_stack
   out.write(("%s: %s in %s stacks%s; %s\n"):format(target, kind == "gpu"
-    and text.duration(written[field]) .. " of GPU time" or text.count(written[field]) .. " samples",
+    and text.duration(written.weight) .. " of GPU time" or text.count(written.weight) .. " samples",
     text.count(written.stacks),
-    without > 0 and (", %s more without a stack"):format(text.count(without)) or "", use))
+    without > 0 and (", %s more without a stack"):format(text.count(without)) or "", USES[format]))
 end
 
 

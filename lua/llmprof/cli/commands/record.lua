@@ -168,7 +168,7 @@ local function copy(run, file, target)
   if layout.stage_of_stacks(file.target) then
     -- as they are read: without where files lie, and what processes were called with
     local stacks <close> = check(trace.open(run:path(file.target)))
-    check(stacks:write_folded(check(stacks:frame "cpu_samples"), target, {}))
+    check(stacks:write_stacks(check(stacks:frame "cpu_samples"), target))
   elseif file.target == layout.timeline then
     fs.remove(target)
     check(scrub.copy(run:path(file.target), target))
