@@ -103,7 +103,6 @@ static const char *const *check_argv(lua_State *L) {
   }
   argv[count] = NULL;
   luaL_argcheck(L, count > 0, 1, "argv is empty");
-  luaL_argcheck(L, *argv[0], 1, "empty program name");
   return argv;
 }
 
@@ -347,7 +346,6 @@ static int spawn_end_left(lua_State *L) {
 /* spawn.which(name) -> absolute path | nil, message, code */
 static int spawn_which(lua_State *L) {
   const char *name = llmprof_lua_check_path(L, 1);
-  luaL_argcheck(L, *name, 1, "empty program name");
   llmprof_buffer *path = llmprof_lua_buffer(L);
   llmprof_error err;
   return llmprof_lua_text(L, llmprof_spawn_which(name, path, &err), path, &err);
