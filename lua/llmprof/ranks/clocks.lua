@@ -70,10 +70,9 @@ end
 -- The fit of two ranks where the second one's n-th collective of the key that they share is
 -- the n + lag-th of the first, and that lag as a share of what the counts differ by; nil
 -- where their collectives do not end together.
-local function fit_ranks(rows_of, told, part_of, first, second)
-  local key = shared_key(told.counts, told.keys, first, second)
+local function fit_ranks(rows_of, key, counts, part_of, first, second)
   local best, best_lag
-  local a, b = told.counts[key][first], told.counts[key][second]
+  local a, b = counts[first], counts[second]
   local only = pack.join { rows_of(key, first), rows_of(key, second) }
   for _, lag in ipairs(lags_between(b - a)) do
     local made = collectives.clock(only, at, first, second, lag)
@@ -97,9 +96,9 @@ function clocks.groups(all, list, told, part_of)
     local leader, left = rest[1], {}
     found[leader] = { leader = leader, tried = tried[leader] }
     for i = 2, #rest do
-      local made, share
-      if shared_key(told.counts, told.keys, leader, rest[i]) then
-        made, share = fit_ranks(rows_of, told, part_of, leader, rest[i])
+      local key, made, share = shared_key(told.counts, told.keys, leader, rest[i]), nil, nil
+      if key then
+        made, share = fit_ranks(rows_of, key, told.counts[key], part_of, leader, rest[i])
         tried[rest[i]] = true
       end
       if made then
