@@ -169,9 +169,17 @@ end
 
 -- ---- kernels ----
 
+-- Kernels as parts have them, each with the `time` of as many as took its `duration`.
+local function timed(kernels)
+  local seen = errors.check(kernels:where { { "duration", "~=", false }, { "count", ">=", 1 } })
+  return seen:alias("count", "calls"):compute { name = "time", type = "integer", unit = "ns",
+    steps = { { "duration" }, { "calls" }, "*" } }
+end
+
+
 -- By rank its time in kernels.
 local function time_by_rank(kernels)
-  return rows.by(kernels, "world", { total = { "duration" } })
+  return rows.by(kernels, "world", { total = { "time" } })
 end
 
 
@@ -180,22 +188,54 @@ local function of_largest(kernels)
   local names = errors.check(kernels:group { by = { "short_name" }, columns = {} })
   if #names <= 2 * ranks.KERNELS then return kernels end
   local sums = errors.check(kernels:group { by = { "short_name" },
-    columns = { { "time", "sum", "duration" } } })
+    columns = { { "time", "sum", "time" } } })
   local largest = errors.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
   return errors.check(kernels:where { short_name = largest:values "short_name" })
 end
 
 
--- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, slowest_rank, slowest_ns
--- (mean there), fastest_ns }.
+-- The median of durations from a row on, of which each counts as often as it was seen.
+local function median_of(durations, calls, first, count)
+  local function at(place)
+    local row = first
+    while place >= calls[row] do place, row = place - calls[row], row + 1 end
+    return durations[row]
+  end
+  return (at((count - 1) // 2) + at(count // 2)) / 2
+end
+
+
+-- The median duration of each kernel, by its name.
+local function medians(kernels)
+  local sums = errors.check(kernels:group { by = { "short_name", "duration" },
+    columns = { { "calls", "sum", "calls" } } })
+  local sorted, of = errors.check(sums:sort { { "short_name" }, { "duration" } }), {}
+  local names, durations, calls = sorted:values "short_name", sorted:values "duration",
+    sorted:values "calls"
+  local first, count = 1, 0
+  for row, name in ipairs(names) do
+    count = count + calls[row]
+    if name ~= names[row + 1] then
+      of[name] = median_of(durations, calls, first, count)
+      first, count = row + 1, 0
+    end
+  end
+  return of
+end
+
+
+-- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, median_ns, slowest_rank,
+-- slowest_ns (mean there), fastest_ns }.
 local function kernel_records(all)
-  local list, found = json.list {}, {}
-  for _, group in ipairs(of_largest(all):group { by = { "short_name", "world" },
-    total = { "count", "duration" } }) do
-    local name, calls = group.short_name or "(unnamed kernel)", group.count.total
-    local made = lists.entry(list, found, name, { name = name, calls = 0, total_ns = 0 })
-    local mean = group.duration.total / calls
-    made.calls, made.total_ns = made.calls + calls, made.total_ns + group.duration.total
+  local list, found, kernels = json.list {}, {}, of_largest(all)
+  local median = medians(kernels)
+  for _, group in ipairs(kernels:group { by = { "short_name", "world" },
+    total = { "calls", "time" } }) do
+    local name, calls = group.short_name or "(unnamed kernel)", group.calls.total
+    local made = lists.entry(list, found, name, { name = name, calls = 0, total_ns = 0,
+      median_ns = median[group.short_name or false] })
+    local mean = group.time.total / calls
+    made.calls, made.total_ns = made.calls + calls, made.total_ns + group.time.total
     made.mean_ns = made.total_ns / made.calls
     if not made.slowest_ns or mean > made.slowest_ns then
       made.slowest_rank, made.slowest_ns = group.world, mean
@@ -212,7 +252,7 @@ local function add_experts(record, kernels, mark_experts)
   mark_experts(kernels, "name", "expert")
   local own = time_by_rank(kernels:where { expert = 1 })
   for _, rank in ipairs(record.ranks) do
-    rank.expert_ns = own[rank.rank] and own[rank.rank].duration.total
+    rank.expert_ns = own[rank.rank] and own[rank.rank].time.total
   end
   local times = lists.map(record.ranks, "expert_ns")
   local sum = statistics.sum(times)
@@ -333,13 +373,14 @@ function ranks.examine(parts, given)
   note_unaligned(made, record.left_out)
   note_unmatched(made, record.left_out)
   note_fewer(made, record.left_out)
-  local times = time_by_rank(made.kernels)
+  local kernels = timed(made.kernels)
+  local times = time_by_rank(kernels)
   for _, rank in ipairs(record.ranks) do
-    rank.gpu_time_ns = times[rank.rank] and times[rank.rank].duration.total or 0
+    rank.gpu_time_ns = times[rank.rank] and times[rank.rank].time.total or 0
   end
   record.gpu_time_ns = lists.sum(record.ranks, "gpu_time_ns")
-  add_experts(record, made.kernels, given.mark_experts)
-  record.kernels = kernel_records(made.kernels)
+  add_experts(record, kernels, given.mark_experts)
+  record.kernels = kernel_records(kernels)
   local all = made.collectives
   if all then
     collectives.add_to_ranks(record.ranks, all)

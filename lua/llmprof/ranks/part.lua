@@ -139,11 +139,10 @@ local function labelled_kernels(trace, list, known, given)
 end
 
 
--- How often each kernel ran on each rank, and how many ns in all.
+-- How often each kernel took how many ns, by rank.
 local function counted_kernels(kernels)
   return errors.check(kernels:where({ { "rank", "~=", false } }):group {
-    by = { "rank", "name", "short_name" },
-    columns = { { "duration", "sum", "duration" }, { "count", "count" } } })
+    by = { "rank", "name", "short_name", "duration" }, columns = { { "count", "count" } } })
 end
 
 

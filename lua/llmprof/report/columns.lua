@@ -589,6 +589,7 @@ columns.rank_kernels = {
   count("calls", "calls", "on all ranks"),
   ms("total_ns", "all ranks", 2),
   us("mean_ns", "mean", "of a call"),
+  us("median_ns", "p50", "of a call, median"),
   id("slowest_rank", "slowest rank", "where the mean is longest"),
   us("slowest_ns", "mean there", "that"),
   us("fastest_ns", "fastest rank", "mean where it is shortest"),
