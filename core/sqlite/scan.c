@@ -13,13 +13,19 @@
 #include "sqlite/scan_internal.h"
 #include "sqlite/sqlite_file.h"
 
+enum {
+  ROWS_BETWEEN_LOOKS = 16 /* at the pages that SQLite fetched */
+};
+
 struct llmprof_scan {
   llmprof_sqlite *db;
   llmprof_scan_spec spec;
   llmprof_scan_table table;
   llmprof_query *query; /* of the rows behind those by pages; NULL: not begun */
   llmprof_watch watch;
-  uint64_t rows, most; /* that were given; there cannot be more */
+  uint64_t rows;       /* that were given */
+  uint64_t size, page; /* of the file and of a page, once a query began */
+  uint64_t bytes;      /* that the query read, about */
   llmprof_scan_take_rows take;
   void *user;
 };
@@ -132,8 +138,12 @@ static bool begin_query(llmprof_scan *scan, llmprof_error *err) {
   const llmprof_scan_spec *spec = &scan->spec;
   llmprof_buffer sql = {0};
   int64_t size = llmprof_sqlite_file_size(scan->db, err);
-  if (size < 0) return false;
-  scan->most = (uint64_t)size;
+  uint8_t page[2]; /* its size has two bytes, 1 for 65536, or the lower is 0 */
+  if (size < 0 || !llmprof_sqlite_file_read(scan->db, 16, page, 2, err))
+    return false;
+  scan->size = (uint64_t)size;
+  scan->page = (uint64_t)page[0] << 8 | (uint64_t)page[1] << 16;
+  llmprof_sqlite_pages(scan->db); /* those from here on count */
   llmprof_buffer_puts(&sql, "SELECT ");
   for (int i = 0; i < spec->ints + spec->texts; i++) {
     if (i) llmprof_buffer_putc(&sql, ',');
@@ -157,18 +167,32 @@ static bool begin_query(llmprof_scan *scan, llmprof_error *err) {
 }
 
 /* Each row has some bytes of the file: with more of them its pages are in a
- * circle. */
+ * circle. SQLite fetches pages a few times each, and some more for a row; where
+ * it goes on, a page is a part of many. Texts count, too: what lies outside
+ * leaves may be read without a count. */
+static bool is_sound(llmprof_scan *scan, llmprof_error *err) {
+  const char *path = llmprof_sqlite_path(scan->db);
+  scan->bytes +=
+      llmprof_query_text_bytes(scan->query, scan->spec.ints, scan->spec.texts);
+  if (scan->rows > scan->size)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: corrupt (more rows than bytes)", path);
+  if (scan->rows % ROWS_BETWEEN_LOOKS) return true;
+  uint64_t pages = llmprof_sqlite_pages(scan->db);
+  scan->bytes += pages * scan->page;
+  if (scan->bytes / 32 > scan->size + (8 + scan->rows / 4) * scan->page)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: corrupt (a page is in several places)", path);
+  return llmprof_watch_go_on(&scan->watch, pages * 8, path, err);
+}
+
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
   if ((!scan->query && !begin_query(scan, err)) || !goes_on(scan, 1, err))
     return -1;
   int got = llmprof_query_step(scan->query, err);
-  if (got == 1 && scan->rows > scan->most)
-    return llmprof_fail(err, LLMPROF_SYNTAX,
-                        "%s: corrupt (more rows than bytes)",
-                        llmprof_sqlite_path(scan->db)),
-           -1;
-  if (got == 1) llmprof_query_ints(scan->query, values, scan->spec.ints);
-  return got;
+  if (got != 1) return got;
+  llmprof_query_ints(scan->query, values, scan->spec.ints);
+  return is_sound(scan, err) ? 1 : -1;
 }
 
 static bool take_counted(void *user, const int64_t *values, size_t rows,

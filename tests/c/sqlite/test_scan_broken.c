@@ -291,6 +291,40 @@ TEST(a_million_ways) {
   free(made.bytes);
 }
 
+/* A page of a tree whose 85 pointers all lead to one below it. */
+static void point_to(unsigned char *page, size_t number) {
+  memset(page, 0, PAGE);
+  memcpy(page, "\5\0\0\0\124\1\373", 7);
+  page[10] = page[PAGE - 3] = (unsigned char)(number >> 8);
+  page[11] = page[PAGE - 2] = (unsigned char)number;
+  page[PAGE - 1] = 1;
+  for (size_t i = 0; i < 84; i++) memcpy(page + 12 + 2 * i, "\1\373", 2);
+}
+
+/* Fewer rows than bytes, and each has the same long text. */
+TEST(one_text_in_many_places) {
+  image made = make("CREATE TABLE t (a INTEGER, b INTEGER, c TEXT, d REAL);"
+                    "INSERT INTO t VALUES (1, 2, hex(zeroblob(50000)), 0.5);");
+  size_t pages = made.size / PAGE;
+  made.size += 2 * PAGE;
+  made.bytes = realloc(made.bytes, made.size);
+  assert_non_null(made.bytes);
+  made.bytes[30] = (unsigned char)((pages + 2) >> 8);
+  made.bytes[31] = (unsigned char)(pages + 2);
+  memcpy(page_of(&made, pages + 1), page_of(&made, 2), PAGE);
+  point_to(page_of(&made, pages + 2), pages + 1);
+  point_to(page_of(&made, 2), pages + 2);
+  const char *path = test_file("broken.sqlite", made.bytes, made.size);
+  llmprof_error err = {0};
+  llmprof_sqlite *db = llmprof_sqlite_open(path, NULL);
+  assert_non_null(db);
+  assert_int_equal(scan_table(db, &spec, &err), -1);
+  test_error_of(&err, LLMPROF_SYNTAX, path,
+                ": corrupt (a page is in several places)");
+  llmprof_sqlite_close(db);
+  free(made.bytes);
+}
+
 /* ---- changed anywhere ---- */
 
 TEST(flipped_bytes) {
