@@ -24,7 +24,8 @@ typedef struct kept_row {
   const char *table, *name; /* name without "PROCESS_<number>:"; a trailing *
                                stands for any ending */
   value_form form;
-  const char *words; /* the first character before and after each */
+  const char *words; /* begins with the character that stands before and after
+                        each word */
 } kept_row;
 
 #define CAPTURE "META_DATA_CAPTURE"
@@ -82,7 +83,8 @@ static bool is_made_of(const char *text, const char *characters) {
 /* Is it one of the words, in letters of any case? */
 static bool is_among(const char *words, const char *text, size_t size) {
   char wanted[LONGEST_VALUE + 3];
-  if (size == 0 || size > LONGEST_VALUE) return false;
+  if (size == 0 || size > LONGEST_VALUE || memchr(text, *words, size))
+    return false; /* no word, or several */
   snprintf(wanted, sizeof wanted, "%c%.*s%c", *words, (int)size, text, *words);
   return strcasestr(words, wanted) != NULL;
 }

@@ -210,6 +210,8 @@ TEST(values) {
       {"META_DATA_CAPTURE", "START_TRIGGER", "Delayed", true},
       {"META_DATA_CAPTURE", "START_TRIGGER", "Delayed Manual", false},
       {"META_DATA_CAPTURE", "START_TRIGGER", "layed", false},
+      {"META_DATA_CAPTURE", "START_TRIGGER", "Delayed|Manual", false},
+      {"META_DATA_CAPTURE", "START_TRIGGER", "|", false},
       {"META_DATA_EXPORT", "EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems",
        true},
       {"META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION_CKSUM", "4021079525 170230",
