@@ -215,8 +215,8 @@ static bool append_file(llmprof_edit *edit, const char *path) {
          move_strings(edit) &&
          llmprof_edit_each(
              edit,
-             "SELECT name FROM more.sqlite_master WHERE type = 'table' "
-             "ORDER BY name",
+             "SELECT name FROM more.sqlite_master WHERE type = 'table' AND "
+             "name NOT NULL ORDER BY name",
              NULL, append_table, &by) &&
          llmprof_edit_run(edit, "DROP TABLE temp.moved; DETACH more");
 }
