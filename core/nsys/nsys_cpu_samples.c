@@ -198,18 +198,22 @@ static void begin_stacks(loader *l) {
   l->ordered = true;
 }
 
+/* False without an error where stacks are not in order. */
 static bool take_frames(void *user, const int64_t *values, size_t rows,
                         llmprof_error *err) {
   loader *l = user;
   for (; rows && l->ordered; rows--, values += CHAIN_INTS)
     if (!take_frame(l, values, false)) return llmprof_fail_nomem(err);
-  return true;
+  return l->ordered;
 }
 
 static bool scan_stacks(loader *l, llmprof_scan *scan, llmprof_error *err) {
+  llmprof_error why = {0};
   begin_stacks(l);
-  return llmprof_scan_rows(scan, take_frames, l, err) &&
-         (!l->ordered || end_stack(l) || llmprof_fail_nomem(err));
+  if (llmprof_scan_rows(scan, take_frames, l, &why))
+    return end_stack(l) || llmprof_fail_nomem(err);
+  if (why.code && err) *err = why;
+  return !why.code;
 }
 
 /* Which of the columns are there was asked before: the sort needs two. */

@@ -26,6 +26,7 @@ struct llmprof_scan {
   uint64_t rows;       /* that were given */
   uint64_t size, page; /* of the file and of a page, once a query began */
   uint64_t bytes;      /* that the query read, about */
+  bool stopped;        /* by take */
   llmprof_scan_take_rows take;
   void *user;
 };
@@ -198,7 +199,9 @@ int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
 static bool take_counted(void *user, const int64_t *values, size_t rows,
                          llmprof_error *err) {
   llmprof_scan *scan = user;
-  return goes_on(scan, rows, err) && scan->take(scan->user, values, rows, err);
+  if (!goes_on(scan, rows, err)) return false;
+  scan->stopped = !scan->take(scan->user, values, rows, err);
+  return !scan->stopped;
 }
 
 bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
@@ -208,7 +211,7 @@ bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
   scan->user = user;
   int got = llmprof_scan_pages(scan->db, &scan->spec, &scan->table,
                                take_counted, scan, err);
-  if (got) return got > 0;
+  if (got || scan->stopped) return got > 0;
   while ((got = llmprof_scan_next(scan, values, err)) == 1)
     if (!take(user, values, 1, err)) return false;
   return got == 0;

@@ -40,7 +40,8 @@ int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err);
 /* Gives all rows to `take`, in their order, a batch at a time, the values of a
  * row behind those of the one before; instead of llmprof_scan_next. Without
  * texts they are decoded on several threads; take is called by one at a time,
- * and fills err when it fails. */
+ * which may be another than the caller's, and `scan` then stands on no row. It
+ * fills err when it fails; false without an error stops. */
 typedef bool (*llmprof_scan_take_rows)(void *user, const int64_t *values,
                                        size_t rows, llmprof_error *err);
 bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
@@ -52,8 +53,9 @@ const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size);
 /* The same as a number, NaN for NULL. */
 double llmprof_scan_double(const llmprof_scan *scan, int i);
 
-/* Open, give each row to `take`, close. take returns false when out of
- * memory. *has (may be NULL) says whether the table exists. */
+/* Open, give each row to `take`, close. take returns false when out of memory;
+ * without texts it is called as llmprof_scan_take_rows is. *has (may be NULL)
+ * says whether the table exists. */
 typedef bool (*llmprof_scan_take)(void *user, const llmprof_scan *scan,
                                   const int64_t *values);
 bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,

@@ -502,6 +502,32 @@ TEST(rows_that_are_too_many) {
   llmprof_sqlite_close(db);
 }
 
+static bool stop(void *user, const int64_t *values, size_t rows,
+                 llmprof_error *err) {
+  ++*(int *)user;
+  return false;
+}
+
+TEST(stops_without_an_error) {
+  static const char *const sources[] = {
+      TABLE PLAIN_ROWS(20000),
+      "CREATE TABLE t (a INTEGER, b INTEGER); INSERT INTO t VALUES (1, 'x'), "
+      "(2, 2);"};
+  for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+    llmprof_error err = {0};
+    llmprof_scan *scan;
+    int calls = 0;
+    llmprof_sqlite *db =
+        llmprof_sqlite_open(make(layouts[4], sources[i]), NULL);
+    assert_true(llmprof_scan_open(db, &integers, &scan, &err));
+    assert_false(llmprof_scan_rows(scan, stop, &calls, &err));
+    assert_int_equal(err.code, 0);
+    assert_int_equal(calls, 1);
+    llmprof_scan_close(scan);
+    llmprof_sqlite_close(db);
+  }
+}
+
 TEST(allocations) {
   job texts = {make(layouts[0],
                     TABLE "INSERT INTO t (a, b, c, d, f) VALUES "
