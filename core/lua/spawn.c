@@ -96,12 +96,14 @@ static void leave(lua_State *L, process *p) {
 /* Push argv as C wants it; the table at 1 owns the strings. */
 static const char *const *check_argv(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
-  lua_Unsigned count = lua_rawlen(L, 1);
+  lua_Unsigned count = lua_rawlen(L, 1), entries = 0;
   const char **argv = lua_newuserdatauv(L, (count + 1) * sizeof *argv, 0);
   for (lua_Unsigned i = 0; i < count; i++) {
     argv[i] = llmprof_lua_check_item(L, 1, (lua_Integer)i + 1);
   }
   argv[count] = NULL;
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) entries++;
+  luaL_argcheck(L, entries == count, 1, "argv is no list without holes");
   luaL_argcheck(L, count > 0, 1, "argv is empty");
   return argv;
 }
@@ -159,10 +161,25 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
     variables[options->variable_count++] = check_variable(L);
 }
 
+static void check_names(lua_State *L) {
+  static const char known[] =
+      "|cwd|env|grace|helper|hold_signals|kill_group|kill_orphans|mark|on_line|"
+      "stderr|stdout|timeout|";
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      luaL_argerror(L, 2, "option names must be strings");
+    const char *name = lua_tostring(L, -2);
+    if (strchr(name, '|') || !strstr(known, lua_pushfstring(L, "|%s|", name)))
+      luaL_argerror(L, 2, lua_pushfstring(L, "unknown option '%s'", name));
+    lua_pop(L, 1);
+  }
+}
+
 /* Read the table at 2; leave on the stack what has to live until the start. */
 static void check_options(lua_State *L, llmprof_spawn_options *options) {
   if (lua_isnoneornil(L, 2)) return;
   luaL_checktype(L, 2, LUA_TTABLE);
+  check_names(L);
   opt_output(L, "stdout", &options->output[LLMPROF_STDOUT]);
   opt_output(L, "stderr", &options->output[LLMPROF_STDERR]);
   options->cwd = llmprof_lua_opt_string(L, 2, "cwd", NULL);
