@@ -11,7 +11,8 @@
 
 /* Does part `part`, of those below `parts`; `worker` is below the size of the
  * pool and one thread's at a time, so that each worker may have its own buffer.
- * False with err filled ends the loop. */
+ * False ends the loop; err may be left as it is, and then the loop's has code
+ * 0. */
 typedef bool (*llmprof_parallel_step)(void *user, size_t worker, size_t part,
                                       llmprof_error *err);
 
@@ -27,8 +28,9 @@ typedef struct llmprof_parallel_loop {
 size_t llmprof_thread_pool_size(size_t parts);
 
 /* The caller is worker 0; threads that cannot be started are done without. On
- * failure the error is that of the first part that failed, and nothing that
- * comes after it was taken. Signals are left to the caller's thread. */
+ * failure the error is that of the first part that failed, as that left it, and
+ * nothing that comes after it was taken. Signals are left to the caller's
+ * thread. */
 bool llmprof_parallel_for(const llmprof_parallel_loop *loop, size_t size,
                           llmprof_error *err);
 

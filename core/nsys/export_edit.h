@@ -52,10 +52,11 @@ bool llmprof_edit_each(llmprof_edit *edit, const char *sql,
                        const char *parameter, llmprof_edit_row take,
                        void *user);
 
-/* Column i of a row; NULL: NULL. */
+/* The text of column i; NULL where it is NULL, or when out of memory. */
 const char *llmprof_edit_text(sqlite3_stmt *row, int i);
 
-/* Add the single number that a query in a buffer gives; frees the buffer. */
+/* Add up the numbers that a query in a buffer gives, one in each row; frees the
+ * buffer. */
 bool llmprof_edit_count(llmprof_edit *edit, llmprof_buffer *sql, size_t *count);
 
 /* false, with SQLite's message for a failure rc. */
