@@ -88,6 +88,10 @@ local kernel = {
   name("name", "full name", 64, "demangled; the whole in a footnote", { lesser = true }),
 }
 
+-- Of all stages together.
+columns.largest_kernels = pick(kernel, "label", "device_name", "total_ns", "calls", "mean_ns",
+  "share", "name")
+
 columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "counted",
   "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "l2_intensity", "padding",
   "name")

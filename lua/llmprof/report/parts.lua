@@ -143,6 +143,14 @@ function parts.kernels(results, view)
 end
 
 
+-- The largest kernels over all stages.
+function parts.largest_kernels(results)
+  local list, of = rows.largest(results)
+  return join(sections.either("largest_kernels", list, words.no_rows(results)),
+    of > #list and say(("%d of %s, over all stages."):format(#list, text.count(of))))
+end
+
+
 -- With their counters, up to a limit of each stage, which is a section of its own.
 function parts.all_kernels(results, limit)
   return join(note(words.kernel_times(results)), by_stage(results, "kernels", limit, 2,

@@ -92,6 +92,23 @@ local TOP_N = 20
 function rows.top_n(results) return results.run.top_n or TOP_N end
 
 
+-- The largest kernels over all stages, by name and device, as many as top_n; and how many there are.
+function rows.largest(results)
+  local names = device_names(results)
+  local groups = lists.grouped(results.kernels, function(kernel)
+    return keys.tuple(kernel.name, device_name(kernel, names))
+  end)
+  local list = lists.map(groups, function(group)
+    local first, calls, total = group[1], lists.sum(group, "calls"), lists.sum(group, "total_ns")
+    return { name = first.name, label = rows.label(first), device_name = device_name(first, names),
+      calls = calls, total_ns = total, mean_ns = calls > 0 and total / calls or nil,
+      share = lists.sum(group, "share") }
+  end)
+  lists.sort(list, "-total_ns", "name", "device_name")
+  return lists.first(list, rows.top_n(results)), #list
+end
+
+
 -- Kernels of the same label within a stage, together: those with most GPU time, as many as top_n.
 function rows.functions(results)
   local list, by_key = {}, {}

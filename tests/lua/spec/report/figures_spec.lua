@@ -333,6 +333,7 @@ local function rows_by_table(results)
     digest_stages = digest_stages(results),
     kernels = rows.kernels(results), roofline = rows.roofline(results),
     stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
+    largest_kernels = (rows.largest(results)),
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
     stage_functions = sections.find("cpu_samples").rows(results),

@@ -181,17 +181,19 @@ describe("llmprof.report", function()
     assert.same({ 4, "26" }, shown(3))
   end)
 
-  it("opens kernels.md with the largest of all stages, by name and stage", function()
+  it("opens kernels.md with the largest of all stages, by name and device", function()
     local given = results.full { run = { id = "x", recipe = "r", created = "2026-01-02T03:04:05Z",
       llmprof = "0.1.0", top_n = 2 } }
     given.kernels[4] = json.decode(json.encode(given.kernels[1]))
     given.kernels[4].stage, given.kernels[4].calls = "prefill", 100
     local top = render("kernels", given):match "\n## Top Kernels\n\n(.-)\n\nTimes"
     assert.equal([[
-| kernel   | stage   | calls | total ms | of kernels % | bound |
-| :------- | :------ | ----: | -------: | -----------: | :---- |
-| `gemm 4` | decode  |   200 |    20.00 |         62.5 | DRAM  |
-| `gemm 4` | prefill |   100 |    20.00 |         62.5 | DRAM  |]], top)
+| kernel   | device          | total ms | calls | mean ms | of kernels % | full name           |
+| :------- | :-------------- | -------: | ----: | ------: | -----------: | :------------------ |
+| `gemm 4` | NVIDIA H200 (0) |   40.000 |   300 |  0.1333 |        125.0 | `void gemm<4>(T *)` |
+| `add`    | NVIDIA H200 (0) |    7.000 |    10 |  0.7000 |         21.9 | `add(float *)`      |
+
+2 of 3, over all stages.]], top)
   end)
 
   it("has as many rows in the summary as the policy names", function()
