@@ -143,8 +143,8 @@ end
 
 -- ---- stacks ----
 
--- Functions of a stage in a report, and on the page.
-local FUNCTIONS, ON_PAGE = 10, 20
+-- Functions of a stage in a report, and on the page; of the hottest stack; columns of a name.
+local FUNCTIONS, ON_PAGE, INNERMOST, NAME = 10, 20, 24, 100
 
 
 -- "leaf (work.py)"
@@ -157,6 +157,39 @@ end
 
 
 function pictures.percent(samples, all) return text.number(100 * samples / all, 1) .. " %" end
+
+
+local function short(frame) return text.truncate(pictures.name(frame), NAME, "middle") end
+
+
+-- The functions around the one with most samples of its own, outermost first; nil where
+-- no function has any.
+local function hottest_path(tree)
+  local path, found, most = {}, nil, 0
+  for _, frame in ipairs(tree) do
+    path[frame.depth + 1] = frame
+    if frame.self > most then
+      most, found = frame.self, table.move(path, 1, frame.depth + 1, 1, {})
+    end
+  end
+  return found
+end
+
+
+-- The stack that most samples were taken in: { text, lines }; nil without.
+function pictures.hottest(block)
+  local path = hottest_path(block.tree)
+  if not path then return nil end
+  local first, lines = math.max(1, #path - INNERMOST + 1), {}
+  if first > 1 then lines[1] = ("(%d more functions around these)"):format(first - 1) end
+  for i = first, #path do lines[#lines + 1] = short(path[i]) end
+  local most, all = path[#path].self, block.samples
+  local share = pictures.percent(most, all)
+  return { lines = lines, text = block.of == "ns"
+    and ("The stack with most GPU time, %s (%s), what ran last:"):format(text.duration(most), share)
+    or ("The stack with most samples, %s of %s (%s), the innermost function last:"):format(
+      text.count(most), text.count(all), share) }
+end
 
 
 local scopes = {

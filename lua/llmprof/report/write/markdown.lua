@@ -83,9 +83,7 @@ local function picture(block) return block.picture and block.picture() or "" end
 kinds.chart, kinds.timeline = picture, picture
 
 
--- Pictures of a page alone.
 function kinds.tiles() return "" end
-function kinds.flame() return "" end
 
 
 function kinds.multiples(block)
@@ -94,6 +92,16 @@ function kinds.multiples(block)
       markdown.code(pictures.line(block, made)), escape(pictures.extent(block, made)))
   end)
   return ("%s.\n\n%s"):format(escape(block.label), table.concat(lines))
+end
+
+
+-- The stack that most samples were taken in, the innermost function last.
+function kinds.flame(block)
+  local hottest = pictures.hottest(block)
+  if not hottest then return "" end
+  local lines = { escape(hottest.text) .. "\n" }
+  for _, name in ipairs(hottest.lines) do lines[#lines + 1] = "- " .. markdown.code(name) end
+  return table.concat(lines, "\n") .. "\n"
 end
 
 
