@@ -26,8 +26,7 @@ RULE = """local rule = { name = "planted" }
 function rule.examine(_, report) return report.abstain "no stage was measured" end
 return rule
 """
-COMMAND = """return { name = "planted",
-  run = function() return 0 end }
+COMMAND = """return { name = "planted", run = function() return 0 end }
 """
 
 
@@ -129,7 +128,7 @@ ROWS = {
         write("lua/llmprof/cli/commands/planted.lua", COMMAND),
         [(insert("docs/llmprof.1", ".It Cm new Oo", ".It Cm planted\nDo nothing."),
           "lint.man"),
-         (insert("lua/llmprof/cli/commands/planted.lua", "  run = ", '  summary = "do nothing",'),
+         (insert("lua/llmprof/cli/commands.lua", "  new = ", '  planted = "do nothing",'),
           "lint.man")]),
     "an exit status": (
         insert("lua/llmprof/process/errors.lua", "launcher = 125", "planted = 77,"),

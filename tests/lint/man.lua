@@ -63,7 +63,7 @@ end
 local commands, statuses = read_page(assert(fs.read(PAGE)))
 for _, name in ipairs(known.names()) do
   local command = known.load(name)
-  expect(known.summary(name) ~= nil, "cli/commands/%s.lua has no summary", name)
+  expect(known.summary(name) ~= nil, "cli/commands.lua has no line of '%s'", name)
   if known.summary(name) then
     expect(commands[command.name], "no command '%s'", command.name)
     check_options(command.name, command.options, commands[command.name] or {})

@@ -1,6 +1,6 @@
 -- The command line: finds the subcommand, and turns errors into one line and
 -- an exit status. A subcommand is a file in lua/llmprof/cli/commands: a table with
--- name, usage, summary, options (see llmprof.options) and run(given, words).
+-- name, usage, options (see llmprof.options) and run(given, words).
 local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"

@@ -10,8 +10,7 @@ local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local whatif = lazy "llmprof.whatif"
 
-local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true,
-  summary = false }
+local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
 
 
 -- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.

@@ -28,7 +28,6 @@ local COST = "a launch takes 2 to 4 us longer in the window, a kernel of a graph
 local command = {
   name = "attach",
   usage = "attach PID|NAME [OPTION...]",
-  summary = "record a program that runs, for some seconds",
   details = [[
 The program was started with the collector inside and is idle until now:
 
@@ -351,7 +350,9 @@ function command.run(given, words)
   end
   if not given.output:find "%.spool$" then errors.raise("usage", given.output .. ": not .spool") end
   collector.ensure()
-  local folder <close> = collector.scratch(argument.folder_of(given.output))
+  local parent = given.output:match "^(.*)/[^/]*$" or "."
+  local folder <close> = collector.scratch(errors.check_as("usage", fs.realpath(parent),
+    parent .. ": no such folder"))
   local recorded = folder.path
   if given.when then
     recorded = watch(words[1], given, folder.path)

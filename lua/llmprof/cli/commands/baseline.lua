@@ -14,7 +14,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "baseline",
   usage = "baseline [OPTION...] save RUN NAME | add RUN NAME | list | use NAME | remove NAME",
-  summary = "names for runs that others are compared with",
   details = [[
 save keeps what a comparison needs of a run under a name; it stays when the run is
 removed. add keeps another run of the same thing there: how much they differ is what a

@@ -20,7 +20,6 @@ local workload = require "llmprof.run.workload"
 local command = {
   name = "check",
   usage = "check [OPTION...] RECIPE.lua [KEY=VALUE...]",
-  summary = "look a recipe over without running it, and say how to mend it",
   details = [[
 Looks at the recipe, its configuration and presets, the program and its files, the
 stages and the model's description. Exit status 2 when there is a problem.]],

@@ -16,7 +16,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "clean",
   usage = "clean [OPTION...] [RUN_ID | latest]...",
-  summary = "remove old runs, after asking",
   details = [[
 Removes the runs that are named. Without a name it keeps the newest runs, the latest,
 runs that a process works on, baselines, and whatever else is there: only folders

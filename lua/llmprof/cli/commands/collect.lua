@@ -19,7 +19,6 @@ local trace_file = lazy "llmprof.trace.file"
 local command = {
   name = "collect",
   usage = "collect [OPTION...] -- COMMAND [ARG...]",
-  summary = "run a program under llmprof's own collector, without a recipe",
   launches = true,
   details = [[
 The program runs as it is, with libllmprof_collector.so loaded into it by the CUDA driver
@@ -78,6 +77,14 @@ local function writer_for(target)
   return writers[target:match "[^/]%.(%l+)$"] or errors.raise("usage",
     ("%s: neither .spool nor .sqlite"):format(target),
     { hint = "NAME.spool is a recording, NAME.sqlite has the schema of nsys" })
+end
+
+
+-- Where the folder for spools is made: next to the result.
+local function folder_of(target)
+  local folder = target:match "^(.*)/[^/]*$"
+  return errors.check_as("usage", fs.realpath(folder == "" and "/" or folder or "."),
+    ("%s: no such folder"):format(folder))
 end
 
 
@@ -177,7 +184,7 @@ function command.run(given, words)
   end
   local write = writer_for(given.output)
   local path = collector.ensure(given.library)
-  local folder <close> = collector.scratch(argument.folder_of(given.output))
+  local folder <close> = collector.scratch(folder_of(given.output))
   local refused <close> = collector.refusals()
   local plan = given.plan and collector.plan_of_words(given.plan)
   local env = collector.environment(path, { folder = folder.path, refusals = refused.key,

@@ -1,6 +1,5 @@
 -- llmprof compare A B [C...]: what changed between runs, and is it more than noise?
 local lazy = require "llmprof.io.lazy"
-local argument = lazy "llmprof.cli.arguments"
 local baselines = lazy "llmprof.compare.baselines"
 local comparison = lazy "llmprof.compare.comparison"
 local errors = require "llmprof.process.errors"
@@ -19,7 +18,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "compare",
   usage = "compare [OPTION...] BEFORE AFTER...",
-  summary = "what changed from one run to others, and is it more than noise",
   details = [[
 Each is a run (its id, its folder or latest), the folder of a bundle, a baseline
 (NAME or baseline:NAME), a trace of any format, or a folder of traces. Several with commas between
@@ -121,7 +119,10 @@ local function check_options(given, words)
     errors.raise("usage", given.output .. ": not .html",
       { hint = "a page is written; -f md or -f json print the same for others" })
   end
-  if given.output then argument.folder_of(given.output) end
+  local folder = given.output and given.output:match "^(.*)/"
+  if folder and folder ~= "" and not fs.stat(folder) then
+    errors.raise("usage", folder .. ": no such folder", { hint = "mkdir -p " .. folder })
+  end
 end
 
 

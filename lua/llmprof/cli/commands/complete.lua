@@ -15,7 +15,7 @@ local sections = require "llmprof.report.sections"
 local user = require "llmprof.recipe.user"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
-local command = { name = "complete", usage = "complete -- WORD...", summary = false, options = {} }
+local command = { name = "complete", usage = "complete -- WORD...", options = {} }
 
 
 function command.run(_, words)

@@ -13,7 +13,6 @@ local names = { "bash", "fish", "luals", "zsh" }
 local command = {
   name = "completion",
   usage = "completion bash | fish | luals | zsh",
-  summary = "print a script that makes a shell or an editor complete llmprof",
   details = [[
 bash: llmprof completion bash >~/.local/share/bash-completion/completions/llmprof
 fish: llmprof completion fish >~/.config/fish/completions/llmprof.fish

@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "digest",
   usage = "digest [OPTION...] RUN_ID | FOLDER | latest | TRACE",
-  summary = "a run in a few lines: speed, verdict, what to do",
   details = [[
 What ran, how fast, what limits it, the moves with most to gain, how far to trust it, and
 what to ask next, in few bytes: less is told where it would not fit. JSON is as

@@ -19,7 +19,6 @@ local trace_file = require "llmprof.trace.file"
 local command = {
   name = "doctor",
   usage = "doctor [OPTION...] [KEY=VALUE...]",
-  summary = "check tools, GPU, permissions and Python, and say how to mend them",
   details = "Exit status 3 when something that profiling needs is missing.",
   options = { table_options.format, table_options.json },
   completes = "settings",

@@ -7,7 +7,6 @@ local lists = require "llmprof.tables.lists"
 local command = {
   name = "exec",
   usage = "exec SCRIPT.lua [ARG...]",
-  summary = "run a Lua script with llmprof's modules",
   raw = true, -- every word after the script is the script's
   details = [[
 Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the

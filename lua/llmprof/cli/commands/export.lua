@@ -15,7 +15,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "export",
   usage = "export [OPTION...] TRACE | RUN_ID | FOLDER | latest",
-  summary = "a timeline for ui.perfetto.dev, as SQLite of nsys, or its stacks",
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
 thread, with flows from each call to what it launched. Times are counted from the

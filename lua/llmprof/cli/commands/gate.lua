@@ -25,7 +25,6 @@ local text = require "llmprof.text"
 local command = {
   name = "gate",
   usage = "gate --baseline NAME --fail-on LIMITS [OPTION...] RECIPE.lua [KEY=VALUE...]",
-  summary = "run a recipe until limits against a baseline are decided, for CI",
   details = [[
 Runs the recipe up to --runs times, and stops before where more runs would
 change nothing. The baseline (llmprof baseline save) is run again, in turn with

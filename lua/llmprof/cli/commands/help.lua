@@ -37,7 +37,6 @@ by default). --no-cache neither reads nor writes the trace cache.
 local command = {
   name = "help",
   usage = "help [OPTION] [COMMAND | TOPIC | WORD...]",
-  summary = "what a command does, or a page of the manual",
   details = "Without a word it lists commands and topics; any others are looked for in all of it.",
   options = { { "markdown", help = "print a page of the manual as it is written" } },
   completes = "topic",

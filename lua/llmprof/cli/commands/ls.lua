@@ -23,7 +23,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "ls",
   usage = "ls [OPTION...] [RUN_ID | FOLDER | latest]",
-  summary = "the runs with TTFT, TPOT and status, one figure of all, or the files of one",
   details = [[
 The newest run is first. A number that was not measured is empty; times are those
 without the profiler where they were measured, else those under it. With a run it

@@ -6,7 +6,6 @@ local server = lazy "llmprof.mcp.server"
 local command = {
   name = "mcp",
   usage = "mcp [OPTION...]",
-  summary = "answer agents: a Model Context Protocol server",
   details = [[
 Messages come in on standard input and go out on standard output, one a line. Its tools
 list runs, tell one in a few lines, print tables, answer questions in the language of the

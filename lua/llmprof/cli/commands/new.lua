@@ -18,7 +18,6 @@ local KINDS = { "causal_lm", "cuda", "diffusion", "encoder", "serve" }
 local command = {
   name = "new",
   usage = "new [OPTION...] NAME",
-  summary = "write a recipe and a workload to start from",
   details = [[
 Writes NAME.lua and workloads/NAME.py (or .cu), which run as they stand. NAME may
 be in a folder: recipes/NAME. Nothing is overwritten. From a trace it is a recipe

@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "open",
   usage = "open [OPTION...] RUN_ID | FOLDER | latest | TRACE",
-  summary = "the best report of a run: its path, or the browser",
   details = "Prints the path; where there is a desktop xdg-open shows it.",
   options = {
     user.root_option,

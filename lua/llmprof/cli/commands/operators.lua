@@ -19,7 +19,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "operators",
   usage = "operators [OPTION...] FILE | RUN_ID | FOLDER | latest",
-  summary = "the framework's operators, from a torch.profiler trace",
   details = [[
 FILE is a Chrome trace of torch.profiler (Kineto), plain or gzip, or a workload's
 operators.json. Self times are without the operators that an operator called; an

@@ -24,7 +24,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "ranks",
   usage = "ranks [OPTION...] FILE... | FOLDER | RUN_ID | latest",
-  summary = "steps, ranks and collectives of many files as one",
   details = [[
 Traces, one for each rank or one for several: who waits for whom, in which
 stage, layer and step. Of a folder all its traces, of a run what it keeps of each rank. A

@@ -26,7 +26,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "record",
   usage = "record [OPTION...] RUN | TRACE FOLDER",
-  summary = "keep what a run captured as a recorded capture",
   details = [[
 Copies the timeline (scrubbed), counters, operators, collapsed stacks (without
 paths and commands) and the workload's own numbers of a run into a folder that

@@ -16,7 +16,6 @@ local version = require "llmprof.version"
 local command = {
   name = "repl",
   usage = "repl [RUN_ID | FOLDER | latest | TRACE | NCU.csv]...",
-  summary = "ask questions of a run or a trace, at a prompt",
   details = [[
 A prompt for Lua with the globals kernels, ops, ranges, stages, results and more;
 help() lists them, and docs/repl.md shows what to ask. Where standard input is no

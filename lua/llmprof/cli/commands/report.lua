@@ -14,7 +14,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "report",
   usage = "[report] [OPTION...] FILE | FOLDER... [KEY=VALUE...]",
-  summary = "page, summary, digest and results of any trace",
   details = [[
 FILE is an export of Nsight Systems (.sqlite, or .nsys-rep where nsys is installed), a
 recording of `llmprof collect` (.spool), a trace of torch.profiler (.json, .json.gz) or a

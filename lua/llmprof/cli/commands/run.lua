@@ -14,7 +14,6 @@ local start = lazy "llmprof.run.start"
 local command = {
   name = "run",
   usage = "[run] RECIPE.lua [OPTION...] [KEY=VALUE...]",
-  summary = "profile a workload by a recipe, write the bundle",
   details = [[
 KEY=VALUE sets a configuration key, +KEY=VALUE adds one, ~KEY removes a value,
 nsys=light chooses a preset; lists are written [a,b].]],

@@ -13,7 +13,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "scrub",
   usage = "scrub [OPTION...] TRACE | RUN_ID | FOLDER | latest",
-  summary = "copy an export without what it tells about the machine and its user",
   details = [[
 Events, kernel names, NVTX texts and lines of Python stay, these without the folders
 that packages lie in; environment variables, command lines, output of processes, host
@@ -55,6 +54,10 @@ function command.run(given, words)
   if not given.force and fs.lstat(target) then
     errors.raise("usage", target .. ": the file is there already",
       { hint = "--force replaces it, -o FILE writes another" })
+  end
+  local folder = target:match "^(.*/)[^/]*$"
+  if folder and not fs.stat(folder) then
+    errors.raise("usage", ("%s: no such folder"):format(folder))
   end
   local trace = trace_file.open(path) -- or an error that says what it is instead
   local taken, message = copy(path, trace, target)

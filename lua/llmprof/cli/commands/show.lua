@@ -14,7 +14,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "show",
   usage = "show [OPTION...] RUN_ID | FOLDER | latest | TRACE [SECTION]",
-  summary = "a table of a run's results, or which there are",
   details = [[
 Sections are the tables of the reports: stages, kernels, operators and so on. CSV and
 JSON have the values of results.json: ns, bytes, shares from 0 to 1; JSON unrounded.]],

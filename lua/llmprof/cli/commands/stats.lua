@@ -13,7 +13,6 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "stats",
   usage = "stats [OPTION...] TRACE | RUN_ID | FOLDER | latest",
-  summary = "NVIDIA's summary tables, from any trace",
   details = "Reports: " .. table.concat(stats.names, " ") .. [[.
 A name may be followed by :base (short kernel names), and the names from before
 2023 are known too. Figures and CSV headers are those of `nsys stats`.]],

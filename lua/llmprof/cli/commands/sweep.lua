@@ -17,7 +17,6 @@ local text = require "llmprof.text"
 local command = {
   name = "sweep",
   usage = "sweep [OPTION...] RECIPE.lua KEY=A,B,... [KEY=VALUE...]",
-  summary = "run the combinations of several settings, and show the trend",
   details = [[
 infer.batch=1,4,16 are three runs, and six with nsys=light,deep as well; [a,b] is one
 value. Runs lie in <run.root>/sweep-<recipe>, with sweep.md and sweep.json. Runs

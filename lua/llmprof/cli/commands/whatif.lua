@@ -13,7 +13,6 @@ local whatif = lazy "llmprof.whatif"
 local command = {
   name = "whatif",
   usage = "whatif [OPTION...] RUN_ID | FOLDER | latest | TRACE... [FINDING | 'CHANGE']...",
-  summary = "what a change would gain, by replaying the trace",
   details = [[
 The trace is replayed with and without the changes, which are made together; without one, it
 says how well the replay fits. Changes, in the words of `llmprof -e`:
