@@ -2,6 +2,7 @@
  * is running and of marks that are open; attribution by two tables, External id
  * -> operator and correlation -> call, each of a process. */
 #include "base/alloc.h"
+#include "base/interrupt.h"
 #include "frame/sort.h"
 #include "frame/times.h"
 #include "torch/operators_internal.h"
@@ -138,16 +139,15 @@ bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
 
 /* The row with the id that is nearest to the operation in the file: an
  * operation's own pid is a GPU, and merged files keep a process together. */
-static uint32_t nearest(const llmprof_operators *o, const llmprof_intern *table,
-                        int64_t id, const gpu_event *e) {
+static uint32_t nearest(const torch_ids *ids, int64_t id, const gpu_event *e) {
   uint32_t row;
-  torch_ids_nearest(table, id, o->processes.count, e->event, &row);
+  torch_ids_nearest(ids, id, e->event, &row);
   return row;
 }
 
 typedef struct tables {
-  llmprof_intern operators; /* rows by External id; 0 means none */
-  llmprof_intern calls;     /* rows by correlation */
+  torch_ids operators; /* rows by External id; 0 means none */
+  torch_ids calls;     /* rows by correlation */
 } tables;
 
 static bool fill_tables(const llmprof_operators *o, tables *t) {
@@ -159,7 +159,7 @@ static bool fill_tables(const llmprof_operators *o, tables *t) {
                        e->event, (uint32_t)i))
       return false;
   }
-  return true;
+  return torch_ids_sort(&t->operators) && torch_ids_sort(&t->calls);
 }
 
 static uint32_t operator_around(const llmprof_operators *o, uint32_t row) {
@@ -170,7 +170,7 @@ static uint32_t operator_around(const llmprof_operators *o, uint32_t row) {
 /* Of the call's process, or without a call of the nearest. */
 static uint32_t find_operator(const llmprof_operators *o, const tables *t,
                               const gpu_event *e, uint32_t call) {
-  if (call == NO_ROW) return nearest(o, &t->operators, e->external_id, e);
+  if (call == NO_ROW) return nearest(&t->operators, e->external_id, e);
   const host_event *by = &o->host[call];
   uint32_t row = torch_ids_find(&t->operators, e->external_id, by->process);
   if (row != NO_ROW) return row;
@@ -197,14 +197,16 @@ static void credit(llmprof_operators *o, uint32_t row, int64_t time) {
   }
 }
 
-static void attribute(llmprof_operators *o, const tables *t) {
+static bool attribute(llmprof_operators *o, const tables *t,
+                      llmprof_error *err) {
   for (size_t i = 0; i < o->host_count; i++) {
     host_event *e = &o->host[i];
     if (!e->is_call) e->device_self = e->device_outer = 0;
   }
   for (size_t i = 0; i < o->gpu_count; i++) {
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
     gpu_event *e = &o->gpu[i];
-    uint32_t call = nearest(o, &t->calls, e->correlation, e);
+    uint32_t call = nearest(&t->calls, e->correlation, e);
     uint32_t row = find_operator(o, t, e, call);
     note_launch(o, e, call, row);
     if (row == NO_ROW) continue;
@@ -215,6 +217,7 @@ static void attribute(llmprof_operators *o, const tables *t) {
     host_event *e = &o->host[i];
     if (e->outer == NO_VALUE) e->device_outer = NO_VALUE;
   }
+  return true;
 }
 
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
@@ -222,9 +225,9 @@ bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
   tables t = {0};
   torch_ids_init(&t.operators);
   torch_ids_init(&t.calls);
-  bool ok = fill_tables(o, &t) || llmprof_fail_nomem(err);
-  if (ok) attribute(o, &t);
-  llmprof_intern_free(&t.operators);
-  llmprof_intern_free(&t.calls);
+  bool ok =
+      (fill_tables(o, &t) || llmprof_fail_nomem(err)) && attribute(o, &t, err);
+  torch_ids_free(&t.operators);
+  torch_ids_free(&t.calls);
   return ok;
 }

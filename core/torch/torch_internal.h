@@ -59,17 +59,27 @@ typedef struct torch_trace {
 } torch_trace;
 
 /* Rows of events by an id, which is unique within a process: the first of a
- * process has it. False when out of memory; LLMPROF_NONE: there is none. */
-void torch_ids_init(llmprof_intern *ids);
-bool torch_ids_add(llmprof_intern *ids, int64_t id, uint32_t process,
-                   size_t event, uint32_t row);
-uint32_t torch_ids_find(const llmprof_intern *ids, int64_t id,
-                        uint32_t process);
+ * process has it. */
+typedef struct torch_ids {
+  llmprof_intern rows;
+  uint32_t *order; /* of the rows by id, then as in the file; once sorted */
+} torch_ids;
 
-/* The row whose event is nearest to this one in the file; how many processes
- * have the id. */
-uint32_t torch_ids_nearest(const llmprof_intern *ids, int64_t id,
-                           size_t processes, size_t event, uint32_t *row);
+/* Sorted when all were added. False when out of memory or interrupted;
+ * llmprof_fail_nomem tells which. */
+void torch_ids_init(torch_ids *ids);
+bool torch_ids_add(torch_ids *ids, int64_t id, uint32_t process, size_t event,
+                   uint32_t row);
+bool torch_ids_sort(torch_ids *ids);
+void torch_ids_free(torch_ids *ids);
+
+/* LLMPROF_NONE: there is none. */
+uint32_t torch_ids_find(const torch_ids *ids, int64_t id, uint32_t process);
+
+/* The row whose event is nearest to this one in the file; whether more than one
+ * process has the id. The ids are sorted. */
+bool torch_ids_nearest(const torch_ids *ids, int64_t id, size_t event,
+                       uint32_t *row);
 
 /* Give each operation the call that launched it, and the process of that. */
 bool torch_match_calls(torch_trace *t, llmprof_error *err);

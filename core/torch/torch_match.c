@@ -1,6 +1,10 @@
 /* The process of a GPU operation is that of the call that launched it, as the
  * operation's own pid is a GPU. Correlation ids are unique within a process; in
  * a file that was merged from several, the nearest call counts. */
+#include "base/alloc.h"
+#include "base/bisect.h"
+#include "base/interrupt.h"
+#include "frame/sort.h"
 #include "torch/torch_internal.h"
 
 typedef struct id_row {
@@ -9,66 +13,98 @@ typedef struct id_row {
   uint32_t row;
 } id_row;
 
-void torch_ids_init(llmprof_intern *ids) {
-  llmprof_intern_init_keyed(ids, sizeof(id_row), 2 * sizeof(int64_t));
+void torch_ids_init(torch_ids *ids) {
+  llmprof_intern_init_keyed(&ids->rows, sizeof(id_row), 2 * sizeof(int64_t));
+  ids->order = NULL;
 }
 
-bool torch_ids_add(llmprof_intern *ids, int64_t id, uint32_t process,
-                   size_t event, uint32_t row) {
+void torch_ids_free(torch_ids *ids) {
+  llmprof_intern_free(&ids->rows);
+  llmprof_free(ids->order);
+}
+
+bool torch_ids_add(torch_ids *ids, int64_t id, uint32_t process, size_t event,
+                   uint32_t row) {
   const id_row one = {id, process, event, row};
-  return llmprof_intern_put(ids, &one);
+  return llmprof_intern_put(&ids->rows, &one);
 }
 
-static const id_row *seek(const llmprof_intern *ids, int64_t id,
-                          uint32_t process) {
+static int64_t key_of(const void *rows, size_t at, int which) {
+  const id_row *row = (const id_row *)rows + at;
+  return which == 0 ? (int64_t)row->event : row->id;
+}
+
+bool torch_ids_sort(torch_ids *ids) {
+  ids->order =
+      llmprof_order_rows(ids->rows.count, 2, key_of, ids->rows.records);
+  return ids->order != NULL;
+}
+
+uint32_t torch_ids_find(const torch_ids *ids, int64_t id, uint32_t process) {
   const int64_t key[] = {id, process};
-  return llmprof_intern_seek(ids, key);
-}
-
-uint32_t torch_ids_find(const llmprof_intern *ids, int64_t id,
-                        uint32_t process) {
-  const id_row *found = seek(ids, id, process);
+  const id_row *found = llmprof_intern_seek(&ids->rows, key);
   return found ? found->row : LLMPROF_NONE;
 }
 
-static size_t distance(size_t a, size_t b) {
-  return a < b ? b - a : a - b;
+static bool is_before(const torch_ids *ids, size_t place, int64_t id,
+                      size_t event) {
+  const id_row *row = llmprof_intern_get(&ids->rows, ids->order[place]);
+  return row->id != id ? row->id < id : row->event < event;
 }
 
-uint32_t torch_ids_nearest(const llmprof_intern *ids, int64_t id,
-                           size_t processes, size_t event, uint32_t *row) {
-  const id_row *best = NULL;
-  uint32_t count = 0;
-  for (uint32_t process = 0; process < processes; process++) {
-    const id_row *one = seek(ids, id, process);
-    count += one != NULL;
-    if (!best ||
-        (one && distance(one->event, event) < distance(best->event, event)))
-      best = one;
-  }
+/* The row at a place, or NULL where it has another id or there is none. */
+static const id_row *of_id(const torch_ids *ids, size_t place, int64_t id) {
+  if (place >= ids->rows.count) return NULL;
+  const id_row *row = llmprof_intern_get(&ids->rows, ids->order[place]);
+  return row->id == id ? row : NULL;
+}
+
+/* Of two that are equally near, that of the process that came first. */
+static bool is_nearer(const id_row *before, const id_row *after, size_t event) {
+  size_t back = event - before->event, on = after->event - event;
+  return back != on ? back < on : before->process < after->process;
+}
+
+bool torch_ids_nearest(const torch_ids *ids, int64_t id, size_t event,
+                       uint32_t *row) {
+  size_t low = 0, high = ids->rows.count;
+  LLMPROF_BISECT(low, high, at, is_before(ids, at, id, event));
+  const id_row *before = of_id(ids, low - 1, id);
+  const id_row *after = of_id(ids, low, id);
+  const id_row *best =
+      !after || (before && is_nearer(before, after, event)) ? before : after;
   *row = best ? best->row : LLMPROF_NONE;
-  return count;
+  return (before && after) || of_id(ids, low + 1, id) ||
+         of_id(ids, low - 2, id); /* before the first: beyond the last */
 }
 
-static void match(torch_trace *t, const llmprof_intern *ids, torch_op *op) {
-  t->ambiguous += torch_ids_nearest(ids, op->correlation, t->processes.count,
-                                    op->event, &op->call) > 1;
+static void match(torch_trace *t, const torch_ids *ids, torch_op *op) {
+  t->ambiguous += torch_ids_nearest(ids, op->correlation, op->event, &op->call);
   op->place.process = op->call != LLMPROF_NONE  ? t->calls[op->call].process
                       : t->processes.count == 1 ? 0
                                                 : LLMPROF_NONE;
 }
 
-bool torch_match_calls(torch_trace *t, llmprof_error *err) {
-  llmprof_intern ids;
-  bool ok = true;
-  torch_ids_init(&ids);
-  for (uint32_t i = 0; ok && i < t->call_count; i++) {
+static bool match_all(torch_trace *t, torch_ids *ids, llmprof_error *err) {
+  for (uint32_t i = 0; i < t->call_count; i++) {
     const torch_call *call = &t->calls[i];
-    ok = call->row.correlation == LLMPROF_NONE ||
-         torch_ids_add(&ids, call->row.correlation, call->process, call->event,
-                       i);
+    if (call->row.correlation != LLMPROF_NONE &&
+        !torch_ids_add(ids, call->row.correlation, call->process, call->event,
+                       i))
+      return llmprof_fail_nomem(err);
   }
-  for (size_t i = 0; ok && i < t->op_count; i++) match(t, &ids, &t->ops[i]);
-  llmprof_intern_free(&ids);
-  return ok || llmprof_fail_nomem(err);
+  if (!torch_ids_sort(ids)) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < t->op_count; i++) {
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
+    match(t, ids, &t->ops[i]);
+  }
+  return true;
+}
+
+bool torch_match_calls(torch_trace *t, llmprof_error *err) {
+  torch_ids ids;
+  torch_ids_init(&ids);
+  bool ok = match_all(t, &ids, err);
+  torch_ids_free(&ids);
+  return ok;
 }

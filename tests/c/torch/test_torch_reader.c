@@ -156,6 +156,26 @@ TEST(processes) {
   llmprof_trace_close(trace);
 }
 
+/* Of three calls with one id the nearest, of two that are equally near the
+ * first process's; without its id there is none. */
+TEST(nearest_calls) {
+  llmprof_trace *trace = open_text(
+      "[" KERNEL("a", "0", 20, 5) CALL("1", 10, 5) CALL("2", 11, 5)
+          KERNEL("b", "0", 21, 5) KERNEL("c", "0", 22, 5)
+              KERNEL("d", "0", 23, 5) CALL("3", 12, 5) KERNEL("e", "0", 24, 5)
+                  KERNEL("f", "0", 25, 4) "]");
+  llmprof_error err = {0};
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
+  static const uint32_t owners[] = {0, 1, 1, 2, 2, LLMPROF_NONE};
+  for (size_t i = 0; i < 6; i++)
+    assert_int_equal(places[llmprof_id_at(ops->place, i)].process, owners[i]);
+  TEST_SAID(trace, "5 GPU operations");
+  llmprof_trace_close(trace);
+}
+
 /* The second is longer than all that follow it on its stream. */
 TEST(doubtful) {
   llmprof_trace *trace =
