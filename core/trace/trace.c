@@ -69,6 +69,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
     llmprof_builder_forget_ranges(trace->builder);
     llmprof_builder_forget_cpu_samples(trace->builder);
     llmprof_builder_forget_generated(trace->builder);
+    llmprof_intern_free(&trace->builder->device_ids);
   }
   llmprof_free(trace->builder);
   if (trace->from.is_open && trace->from.reader->close)

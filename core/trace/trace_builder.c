@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -93,20 +94,32 @@ bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
 bool llmprof_builder_add_device(llmprof_builder *builder,
                                 const llmprof_device *device) {
   llmprof_trace *trace = builder->trace;
-  for (size_t i = 0; i < trace->device_count; i++)
-    if (trace->devices[i].id == device->id) return true;
-  if (!llmprof_grow(&trace->devices, &builder->device_cap,
-                    trace->device_count + 1, sizeof *trace->devices))
+  llmprof_intern *ids = &builder->device_ids;
+  uint32_t row;
+  if (!ids->record_size) llmprof_intern_init(ids, sizeof device->id);
+  if (!llmprof_intern_add(ids, &device->id, &row)) return false;
+  if (row < trace->device_count) return true;
+  if (!llmprof_grow(&trace->devices, &builder->device_cap, row + 1,
+                    sizeof *trace->devices))
     return false;
-  size_t at = trace->device_count++;
-  for (; at && trace->devices[at - 1].id > device->id; at--)
-    trace->devices[at] = trace->devices[at - 1];
-  trace->devices[at] = *device;
+  trace->devices[trace->device_count++] = *device;
   return true;
+}
+
+static int by_id(const void *a, const void *b) {
+  const llmprof_device *x = a, *y = b;
+  return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void llmprof_builder_end_devices(llmprof_builder *builder) {
+  llmprof_trace *trace = builder->trace;
+  if (trace->device_count)
+    qsort(trace->devices, trace->device_count, sizeof *trace->devices, by_id);
 }
 
 void llmprof_builder_forget_devices(llmprof_builder *builder) {
   builder->trace->device_count = 0;
+  llmprof_intern_free(&builder->device_ids);
 }
 
 void llmprof_builder_forget_ranges(llmprof_builder *b) {

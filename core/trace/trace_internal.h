@@ -101,7 +101,8 @@ struct llmprof_builder {
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
   llmprof_cpu_sample_row *cpu_samples; /* as they came */
   size_t cpu_sample_cap, device_cap, diagnostic_cap;
-  llmprof_intern generated; /* lines of generated files, and their made_of */
+  llmprof_intern device_ids; /* as many as there are devices */
+  llmprof_intern generated;  /* lines of generated files, and their made_of */
   llmprof_source_frame *made_of;
   size_t made_of_count, made_of_cap;
 };
@@ -145,6 +146,9 @@ bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
  * operations". */
 bool llmprof_builder_may_add(const llmprof_builder *builder, size_t count,
                              const char *what, llmprof_error *err);
+
+/* Devices are in order of their ids. */
+void llmprof_builder_end_devices(llmprof_builder *builder);
 
 /* All rows of the part are there: what follows from them. */
 bool llmprof_builder_end_ops(llmprof_builder *builder, llmprof_error *err);

@@ -12,6 +12,7 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
       [LLMPROF_PART_CPU_SAMPLES] = llmprof_builder_end_cpu_samples,
       [LLMPROF_PART_STACKS] = llmprof_builder_end_stacks,
   };
+  llmprof_builder_end_devices(builder);
   return (!ends[part] || ends[part](builder, err)) &&
          (llmprof_columns_end(builder->trace, (int)part) ||
           llmprof_fail_nomem(err));
@@ -23,6 +24,7 @@ static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
   if (!reader || trace->from.is_open) return true;
   trace->from.is_open =
       reader->open(trace->path, trace->builder, &trace->from.state, err);
+  llmprof_builder_end_devices(trace->builder);
   if (trace->from.is_open) return true;
   if (reader->close) reader->close(trace->from.state);
   trace->from.state = NULL;

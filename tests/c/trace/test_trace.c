@@ -78,6 +78,28 @@ TEST(devices) {
   llmprof_trace_close(trace);
 }
 
+/* In order of their ids, the first of each, in no time however many. */
+TEST(many_devices) {
+  enum {
+    DEVICES = 40000
+  };
+  llmprof_error err = {0};
+  llmprof_builder *builder = llmprof_builder_new("many", &err);
+  for (int64_t i = 0; i < 2 * DEVICES; i++) {
+    const llmprof_device device = {.id = DEVICES - i % DEVICES, .clock = i};
+    assert_true(llmprof_builder_add_device(builder, &device));
+  }
+  llmprof_trace *trace = llmprof_builder_finish(builder, &err);
+  size_t count;
+  const llmprof_device *devices = llmprof_trace_devices(trace, &count);
+  assert_int_equal(count, DEVICES);
+  for (int i = 0; i < DEVICES; i++) {
+    assert_int_equal(devices[i].id, i + 1);
+    assert_int_equal(devices[i].clock, DEVICES - 1 - i);
+  }
+  llmprof_trace_close(trace);
+}
+
 TEST(kernels) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "kernels",
