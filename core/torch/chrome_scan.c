@@ -35,10 +35,10 @@ typedef struct key {
 #define FIELD(name) offsetof(llmprof_chrome_event, name)
 
 enum {
-  EVENT_KEYS = 8, /* the others are inside "args" */
-  MOST_TEXTS = 10
+  EVENT_KEYS = 8 /* the others are inside "args" */
 };
 
+/* Spellings of one key stand together. */
 static const key keys[] = {
     {"ph", TEXT, FIELD(phase)},
     {"cat", TEXT, FIELD(category)},
@@ -83,10 +83,10 @@ typedef struct scanner {
   const char *at, *end;
   llmprof_buffer *strings;
   llmprof_chrome_event *event;
-  size_t fields[MOST_TEXTS], places[MOST_TEXTS]; /* of texts: their offsets in
-                                                    the event and the strings */
+  size_t fields[KEYS], places[KEYS]; /* of texts: their offsets in the event
+                                        and the strings */
   int texts;
-  unsigned seen;  /* a bit for each key */
+  unsigned seen;  /* a bit for each key, that of its first spelling */
   unsigned depth; /* brackets that are open */
 } scanner;
 
@@ -355,14 +355,14 @@ static bool keep_shapes(scanner *s, size_t field) {
 
 /* ---- fields ---- */
 
-/* KEYS: nobody wants it. */
+/* Its first spelling; KEYS: nobody wants it. */
 static int find_key(span name, bool in_args) {
   int i = in_args ? EVENT_KEYS : 0, end = in_args ? KEYS : EVENT_KEYS;
   for (; i < end; i++)
     if (name.size && *name.bytes == *keys[i].name &&
         strlen(keys[i].name) == name.size &&
         memcmp(name.bytes, keys[i].name, name.size) == 0)
-      return i;
+      return i && keys[i - 1].field == keys[i].field ? i - 1 : i;
   return KEYS;
 }
 

@@ -368,6 +368,23 @@ TEST(unusual_values) {
   llmprof_chrome_close(reader);
 }
 
+/* The first of a key that has two spellings counts. */
+TEST(spellings) {
+  llmprof_error err;
+  llmprof_chrome_event e;
+  llmprof_chrome *reader =
+      open_text("[{\"args\": {\"External id\": 1, \"external id\": 2,\n"
+                "\"Input dims\": [[1]], \"Input Dims\": [[2]]}},\n"
+                "{\"args\": {\"external id\": 3, \"External id\": 4}}]",
+                &err);
+  assert_int_equal(next_of(reader, &e, &err), 1);
+  assert_int_equal(e.external_id, 1);
+  assert_string_equal(e.shapes, "[[1]]");
+  assert_int_equal(next_of(reader, &e, &err), 1);
+  assert_int_equal(e.external_id, 3);
+  llmprof_chrome_close(reader);
+}
+
 TEST(prefixes) {
   llmprof_buffer packed = packed_sample();
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
