@@ -56,12 +56,13 @@ bool nsys_write_cpu_samples(nsys_writer *w) {
                                        "module", "unresolved",
                                        "stackDepth INTEGER NOT NULL"};
   size_t count;
-  const sample_source from = {
-      .samples = llmprof_trace_cpu_samples(w->trace, w->edit->err),
-      .frames = llmprof_trace_rows(w->trace, LLMPROF_STACK_FRAMES, &count),
-      .broken = llmprof_strings_find(w->strings, NSYS_BROKEN_STACK,
-                                     strlen(NSYS_BROKEN_STACK))};
+  sample_source from;
+  from.samples = llmprof_trace_cpu_samples(w->trace, w->edit->err);
   if (!from.samples) return false;
+  /* once the samples are loaded, which add them */
+  from.frames = llmprof_trace_rows(w->trace, LLMPROF_STACK_FRAMES, &count);
+  from.broken = llmprof_strings_find(w->strings, NSYS_BROKEN_STACK,
+                                     strlen(NSYS_BROKEN_STACK));
   count = from.samples->count;
   return !llmprof_trace_has(w->trace, LLMPROF_TABLE_CPU_SAMPLES) ||
          (nsys_write_table(w, "COMPOSITE_EVENTS", events, COUNT(events),
