@@ -93,6 +93,8 @@ static const char *const kernel_columns[] = {PLACED_COLUMNS,
                                              "dynamicSharedMemory",
                                              "graphNodeId"};
 
+_Static_assert(COUNT(kernel_columns) < MOST_COLUMNS, "and one of stacks");
+
 typedef struct kernel_source {
   const llmprof_details *details;
   const llmprof_shape *shapes;
@@ -152,6 +154,8 @@ static const char *const copy_columns[] = {
     "migrationCause", "graphNodeId",  "virtualAddress", "copyCount",
     "srcKind",        "dstKind",
 };
+
+_Static_assert(COUNT(copy_columns) < MOST_COLUMNS, "and one of stacks");
 
 /* Two names of a kind: the second gets a number of its own. */
 static int number_copy(copy_names *names, llmprof_copy_kind kind,
