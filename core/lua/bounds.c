@@ -51,4 +51,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(bounds)
+LLMPROF_LUA_FUNCTIONS(bounds, functions)

@@ -20,4 +20,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(cuda)
+LLMPROF_LUA_FUNCTIONS(cuda, functions)

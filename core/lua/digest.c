@@ -33,4 +33,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(digest)
+LLMPROF_LUA_FUNCTIONS(digest, functions)

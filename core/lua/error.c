@@ -89,4 +89,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(error)
+LLMPROF_LUA_FUNCTIONS(error, functions)

@@ -18,9 +18,9 @@
 #define LOCK  "llmprof.fs.lock"
 
 /* A function that does what another one says of its kind. */
-#define APPLY(name, apply, function) \
-  static int name(lua_State *L) {    \
-    return apply(L, function);       \
+#define APPLY(name, kind, function) \
+  static int name(lua_State *L) {   \
+    return kind(L, function);       \
   }
 
 /* ---- one path in, true out ---- */

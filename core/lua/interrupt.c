@@ -176,4 +176,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(interrupt)
+LLMPROF_LUA_FUNCTIONS(interrupt, functions)

@@ -54,15 +54,16 @@ void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
     return *box ? 1 : llmprof_lua_fail(L, &err);        \
   }
 
-/* The function that opens llmprof.NAME, with its body behind it; where that is
- * no more than its `functions`. */
+/* The function that opens llmprof.NAME; its body follows.
+ * LLMPROF_LUA_FUNCTIONS: the whole of it, where it only makes a table of
+ * `functions`. */
 #define LLMPROF_LUA_MODULE(name)            \
   int luaopen_llmprof_##name(lua_State *L); \
   int luaopen_llmprof_##name(lua_State *L)
-#define LLMPROF_LUA_FUNCTIONS(name) \
-  LLMPROF_LUA_MODULE(name) {        \
-    luaL_newlib(L, functions);      \
-    return 1;                       \
+#define LLMPROF_LUA_FUNCTIONS(name, functions) \
+  LLMPROF_LUA_MODULE(name) {                   \
+    luaL_newlib(L, functions);                 \
+    return 1;                                  \
   }
 
 /* What # gives for userdata of a registered class. */

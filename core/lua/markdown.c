@@ -162,4 +162,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(markdown)
+LLMPROF_LUA_FUNCTIONS(markdown, functions)

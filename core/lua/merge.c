@@ -25,4 +25,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(merge)
+LLMPROF_LUA_FUNCTIONS(merge, functions)

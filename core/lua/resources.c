@@ -65,4 +65,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(resources)
+LLMPROF_LUA_FUNCTIONS(resources, functions)

@@ -28,4 +28,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(scrub)
+LLMPROF_LUA_FUNCTIONS(scrub, functions)

@@ -155,4 +155,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(sys)
+LLMPROF_LUA_FUNCTIONS(sys, functions)

@@ -255,4 +255,4 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LLMPROF_LUA_FUNCTIONS(text)
+LLMPROF_LUA_FUNCTIONS(text, functions)

@@ -155,20 +155,20 @@ size_t llmprof_trace_timeless(const llmprof_trace *trace,
   return trace->timeless[table];
 }
 
-#define PIECE(name, piece)                                              \
-  const llmprof_##name *llmprof_trace_##name(llmprof_trace *trace,      \
-                                             llmprof_error *err) {      \
-    return llmprof_trace_load(trace, piece, err) ? &trace->name : NULL; \
+/* The function `name`, which gives a piece of the trace. */
+#define PIECE(name, field, piece)                                         \
+  const llmprof_##field *name(llmprof_trace *trace, llmprof_error *err) { \
+    return llmprof_trace_load(trace, piece, err) ? &trace->field : NULL;  \
   }
-PIECE(ops, LLMPROF_PART_OPS)
-PIECE(details, LLMPROF_PART_DETAILS)
-PIECE(calls, LLMPROF_PART_CALLS)
-PIECE(ranges, LLMPROF_PART_RANGES)
-PIECE(samples, LLMPROF_PART_SAMPLES)
-PIECE(cpu_samples, LLMPROF_PART_CPU_SAMPLES)
-PIECE(attribution, LLMPROF_PIECE_ATTRIBUTION)
-PIECE(projections, LLMPROF_PIECE_PROJECTIONS)
-PIECE(op_stacks, LLMPROF_PART_STACKS)
+PIECE(llmprof_trace_ops, ops, LLMPROF_PART_OPS)
+PIECE(llmprof_trace_details, details, LLMPROF_PART_DETAILS)
+PIECE(llmprof_trace_calls, calls, LLMPROF_PART_CALLS)
+PIECE(llmprof_trace_ranges, ranges, LLMPROF_PART_RANGES)
+PIECE(llmprof_trace_samples, samples, LLMPROF_PART_SAMPLES)
+PIECE(llmprof_trace_cpu_samples, cpu_samples, LLMPROF_PART_CPU_SAMPLES)
+PIECE(llmprof_trace_attribution, attribution, LLMPROF_PIECE_ATTRIBUTION)
+PIECE(llmprof_trace_projections, projections, LLMPROF_PIECE_PROJECTIONS)
+PIECE(llmprof_trace_op_stacks, op_stacks, LLMPROF_PART_STACKS)
 
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
                                                     size_t *count,
