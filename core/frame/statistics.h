@@ -5,8 +5,8 @@
 #include "frame/group_by.h"
 
 /* Of one column's present values in one group. With count 0 nothing else is
- * set; total, min and max are of integers, the real_ ones of reals. Definitions
- * are those of llmprof_statistic. */
+ * set. Of integers total, min and max are; of reals the real_ ones are, in the
+ * same place. Definitions are those of llmprof_statistic. */
 typedef struct llmprof_summary {
   size_t count;
   union {

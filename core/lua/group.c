@@ -266,11 +266,11 @@ static int group_list(lua_State *L, llmprof_frame *frame, int options) {
  *
  * Without: a list of tables that hold the group's key columns, count (rows),
  * per column of `sum` a table { count, total, min, max, mean, median, stddev,
- * p90, ... } (count alone when no value is present), per column of `total` the
- * same without what follows max, distinct = { column = number of
- * values } of the columns `distinct`, and with `union` (boolean) busy (ns that
- * start..end of any row cover), first and last (ns). `percentiles`: numbers
- * 0..100. */
+ * p90, ... } (count alone when no value is present, no stddev of one value),
+ * per column of `total` the same without what follows max, distinct = { column
+ * = number of values } of the columns `distinct`, and with `union` (boolean)
+ * busy (ns that start..end of any row cover), first and last (ns).
+ * `percentiles`: numbers 0..100. */
 static int f_group(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);

@@ -44,7 +44,7 @@ llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);
  *   its own), parent (row), duration, self (ns; duration without what it
  *   called), outer (duration; absent inside a call of the same name, so that
  *   sums count no time twice), calls (1; 0 where it is all that an operator of
- * the same name around it calls: PyTorch dispatches it again, and its
+ *   the same name around it calls: PyTorch dispatches it again, and its
  *   key_averages count both as one), device_self, device_outer (ns of the GPU
  *   operations that it launched itself, and with what it called; absent for
  *   calls, and when the trace has no GPU operation)

@@ -195,8 +195,9 @@ enum {
 };
 
 /* Definitions are those of NVIDIA's reports: the median of an even count is the
- * mean of the middle two; the standard deviation is the sample's (n - 1), 0 for
- * one value. Percentiles interpolate linearly between closest ranks. */
+ * mean of the middle two; the standard deviation is the sample's (n - 1),
+ * absent for one value. Percentiles interpolate linearly between closest ranks.
+ */
 typedef enum llmprof_statistic {
   LLMPROF_COUNT,    /* present values; without a column, rows */
   LLMPROF_DISTINCT, /* different present values */
