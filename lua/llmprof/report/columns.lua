@@ -314,6 +314,11 @@ columns.cpu_samples = {
 columns.stage_functions = pick(columns.cpu_samples, "name", "module", "self", "self_share", "total",
   "total_share")
 
+columns.cpu_stacks = pick(columns.cpu_samples, "stage", "file", "name", "module", "self",
+  "self_share", "total", "total_share")
+table.insert(columns.cpu_stacks, 3,
+  count("depth", "depth", "in the tree: 0 the outermost, 1 what it called"))
+
 columns.step_layers = {
   count("index", "layer", "from 0; the last one, or the first one, has no row"),
   count("kernels", "kernels", "from its kernel to that of the next"),

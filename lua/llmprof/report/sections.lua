@@ -123,12 +123,21 @@ end
 
 -- ---- stacks ----
 
--- The functions of one stage.
-function sections.function_rows(stage)
-  return rows.with(stage.functions, function(given)
+-- The rows of one stage; key: functions or tree.
+function sections.stack_rows(stage, key)
+  return rows.with(stage[key], function(given)
     return { stage = stage.stage, file = stage.file,
       self_share = given.self / stage.samples, total_share = given.total / stage.samples }
   end)
+end
+
+
+local function of_all(key)
+  return function(results)
+    return lists.flat(list_at(results, "cpu_samples.stages"), function(stage)
+      return sections.stack_rows(stage, key)
+    end)
+  end
 end
 
 
@@ -154,9 +163,8 @@ local list = {
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
-    rows = function(results)
-      return lists.flat(list_at(results, "cpu_samples.stages"), sections.function_rows)
-    end },
+    rows = of_all "functions" },
+  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = of_all "tree" },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -221,6 +229,7 @@ local empty = { devices = "the trace names no GPU",
   kv_cache = ENGINE, first_token = REQUESTS,
   engine_metrics = ENGINE, engine_looks = ENGINE, cpu = STAGES, categories = STAGES,
   cpu_samples = "the stacks of the CPU were not sampled",
+  cpu_stacks = "the stacks of the CPU were not sampled",
   sampled = "no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them",
   gaps = "the GPU was never idle between two operations",
   modules = "neither stacks of launches nor ranges name modules of the model",
