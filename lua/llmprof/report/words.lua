@@ -658,12 +658,25 @@ function words.hfu(results)
 end
 
 
--- What samples are.
+-- What samples are, and whether the bytes that they saw agree with counters.
 function words.sampled(results)
+  local said = lists.map(results.stages, function(stage)
+    local made = stage.sampled
+    local moved = made and made.dram_read_bytes and made.dram_write_bytes
+      and made.dram_read_bytes + made.dram_write_bytes
+    return moved and moved > 0 and made.counted_bytes and not stage.parent
+      and ("in %s, by their counters, kernels with %s %% of the time moved %s %% of the sampled "
+        .. "bytes"):format(stage.name, text.number(made.counted_share * 100, 0),
+        text.number(made.counted_bytes / moved * 100, 0)) or nil
+  end)
   local tool = results.source and results.source.timeline and results.source.timeline.tool
-  return "Sampled over time on the whole GPU, without replay; MBU and HFU are for the times above."
-    .. ((tool or ""):find "^Nsight Systems" and " Nsys gives whole percents: units that are hardly "
-      .. "used look busier, and move more, than they do." or "")
+  if (tool or ""):find "^Nsight Systems" then
+    said[#said + 1] = "nsys gives whole percents: units that are hardly used look busier, and "
+      .. "move more, than they do"
+  end
+  return "Sampled over time on the whole GPU, without replay; MBU and HFU are for the times "
+    .. "above." .. (#said > 0 and " " .. table.concat(said, "; "):gsub("^%l", string.upper) .. "."
+      or "")
 end
 
 
