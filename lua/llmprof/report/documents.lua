@@ -193,6 +193,8 @@ local function time_tile(name, figure)
   local first, note = figure.first, nil
   if figure.plain and figure.profiled then
     note = words.ms(figure.profiled.mean_ns) .. " under the profiler"
+  elseif first.p90_ns then
+    note = ("p50 %s, p90 %s"):format(words.ms(first.p50_ns), words.ms(first.p90_ns))
   elseif first.p50_ns then
     note = ("p50 %s, at most %s"):format(words.ms(first.p50_ns), words.ms(first.max_ns))
   end
@@ -201,9 +203,12 @@ end
 
 
 local function rate_tile(figure)
-  local rate = figure.first
-  return tile("throughput of decode", figure, text.number(rate.mean, 1, ",") .. " tokens/s",
-    rate.batch and "batch " .. words.batch(rate.batch) or "")
+  local rate, profiled = figure.first, figure.plain and figure.profiled
+  local note = rate.batch and "batch " .. words.batch(rate.batch) or "batch not known"
+  if profiled then
+    note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
+  end
+  return tile("throughput of decode", figure, text.number(rate.mean, 1, ",") .. " tokens/s", note)
 end
 
 
