@@ -64,6 +64,14 @@ function argument.stem(word, path)
 end
 
 
+-- The folder into which a file is to be written.
+function argument.folder_of(path)
+  local folder = path:match "^(.*)/[^/]*$" or "."
+  return fs.realpath(folder == "" and "/" or folder)
+    or errors.raise("usage", folder .. ": no such folder", { hint = "mkdir -p " .. folder })
+end
+
+
 -- Say on standard error what its reader noticed: what was lost or left out, and what it had
 -- to guess. Returns whether there was nothing of that. An export of nsys is not asked: what is
 -- in its diagnostics is nsys's own. brief: without what cost nothing.
