@@ -403,9 +403,10 @@ local PEAKS = lists.set { ".peak_sustained", ".peak_sustained_elapsed.per_second
 
 -- Stems of such counters among metrics that end so, by kind ("src", "op") and source type: a
 -- list of { both, off, on }, where there is src_X it alone and not src_X_dst_Y, its part.
-local function groups_of(names, endings)
-  local kinds = { src = {}, op = {} }
-  for _, name in ipairs(sorted_keys(names)) do -- sm__ before smsp__
+local function read_groups(names, endings)
+  local kinds, found = { src = {}, op = {} }, {}
+  for name in pairs(names) do found[name] = name:find("__ops_path_tensor_", 1, true) end
+  for _, name in ipairs(sorted_keys(found)) do -- sm__ before smsp__
     local start, body, ending = name:match "^(sms?p?__ops_path_tensor_)([%w_]+)%.sum(.*)$"
     local base, sparsity = (body or ""):match "^(.-)_sparsity_(o[nf]f?)$"
     base = base or body or ""
@@ -426,6 +427,17 @@ local function groups_of(names, endings)
     end
   end
   return kinds
+end
+
+
+-- The same, read once for the metrics of a page.
+local read = { [COUNTS] = setmetatable({}, { __mode = "k" }),
+  [PEAKS] = setmetatable({}, { __mode = "k" }) }
+
+local function groups_of(names, endings)
+  local known = read[endings]
+  known[names] = known[names] or read_groups(names, endings)
+  return known[names]
 end
 
 
