@@ -316,7 +316,7 @@ function sections.explained()
   local tables, listed = lists.first(list), {}
   for _, name in ipairs(keys.sorted(columns)) do
     if not by_name[name] then
-      tables[#tables + 1] = { title = ("Table `%s`"):format(name), columns = columns[name] }
+      tables[#tables + 1] = { title = "Table " .. name, columns = columns[name] }
     end
   end
   return lists.map(tables, function(one)
