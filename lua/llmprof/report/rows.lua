@@ -92,7 +92,8 @@ local TOP_N = 20
 function rows.top_n(results) return results.run.top_n or TOP_N end
 
 
--- The largest kernels over all stages, by name and device, as many as top_n; and how many there are.
+-- The largest kernels over all stages, by name and device, as many as top_n; and how many there
+-- are.
 function rows.largest(results)
   local names = device_names(results)
   local groups = lists.grouped(results.kernels, function(kernel)
