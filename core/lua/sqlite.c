@@ -156,8 +156,7 @@ static int f_has(lua_State *L) {
   const char *table = luaL_checkstring(L, 2);
   const char *column = luaL_optstring(L, 3, NULL);
   llmprof_error err;
-  int has = column ? llmprof_sqlite_has_column(db, table, column, &err)
-                   : llmprof_sqlite_has_table(db, table, &err);
+  int has = llmprof_sqlite_has(db, table, column, &err);
   if (has < 0) return llmprof_lua_raise(L, &err);
   lua_pushboolean(L, has);
   return 1;

@@ -196,8 +196,8 @@ static bool scan_events(range_loader *l, llmprof_scan *scan,
 /* Ranges that are left open last as long as the program calls CUDA. */
 static bool last_call(range_loader *l, llmprof_error *err) {
   int has = l->left_open
-                ? llmprof_sqlite_has_table(l->export->db,
-                                           "CUPTI_ACTIVITY_KIND_RUNTIME", err)
+                ? llmprof_sqlite_has(l->export->db,
+                                     "CUPTI_ACTIVITY_KIND_RUNTIME", NULL, err)
                 : 0;
   if (has != 1) return has == 0;
   char sql[160];

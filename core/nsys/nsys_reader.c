@@ -310,7 +310,7 @@ static bool looks_like_a_trace(const nsys_export *export, llmprof_error *err) {
       "NVTX_EVENTS",
   };
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-    int has = llmprof_sqlite_has_table(export->db, tables[i], err);
+    int has = llmprof_sqlite_has(export->db, tables[i], NULL, err);
     if (has != 0) return has > 0;
   }
   return llmprof_fail(err, LLMPROF_UNSUPPORTED,
@@ -329,7 +329,7 @@ static bool check_names(const nsys_export *export, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
     llmprof_buffer other = {0};
-    int has = llmprof_sqlite_has_table(export->db, tables[i][0], err);
+    int has = llmprof_sqlite_has(export->db, tables[i][0], NULL, err);
     ok = has > 0 || (has == 0 && llmprof_sqlite_table_with(
                                      export->db, tables[i][1], &other, err));
     if (ok && other.size)
@@ -367,9 +367,9 @@ static bool find_sole_process(nsys_export *export, bool *known,
   const llmprof_scan_spec spec = {"CUPTI_ACTIVITY_KIND_RUNTIME",
                                   COLUMNS("globalTid"), 1, 0};
   callers seen = {.process = LLMPROF_ABSENT};
-  int has = llmprof_sqlite_has_table(export->db, kernels, err);
+  int has = llmprof_sqlite_has(export->db, kernels, NULL, err);
   if (has > 0) {
-    has = llmprof_sqlite_has_column(export->db, kernels, "globalPid", err);
+    has = llmprof_sqlite_has(export->db, kernels, "globalPid", err);
     if (has == 0 &&
         !llmprof_scan_each(export->db, &spec, take_caller, &seen, NULL, err))
       return false;

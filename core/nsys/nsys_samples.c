@@ -176,8 +176,8 @@ static bool add_samples(loader *l, llmprof_error *err) {
 
 /* In files that llmprof writes it is a view of the table of its own. */
 static bool is_own_view(nsys_export *export, bool *answer, llmprof_error *err) {
-  int own = llmprof_sqlite_has_table(export->db, NSYS_SAMPLES_TABLE, err);
-  int rows = llmprof_sqlite_has_table(export->db, "GPU_METRICS", err);
+  int own = llmprof_sqlite_has(export->db, NSYS_SAMPLES_TABLE, NULL, err);
+  int rows = llmprof_sqlite_has(export->db, "GPU_METRICS", NULL, err);
   *answer = own > 0 && rows == 0;
   return own >= 0 && rows >= 0;
 }

@@ -404,36 +404,25 @@ uint64_t llmprof_sqlite_pages(llmprof_sqlite *db) {
 
 /* ---- schema ---- */
 
-/* A count(*) over text parameters: 1 if above 0, 0, or -1 for failure. */
-static int exists(llmprof_sqlite *db, const char *sql, const char *first,
-                  const char *second, llmprof_error *err) {
-  llmprof_query *query = llmprof_sqlite_query(db, sql, err);
+int llmprof_sqlite_has(llmprof_sqlite *db, const char *table,
+                       const char *column, llmprof_error *err) {
+  llmprof_query *query = llmprof_sqlite_query(
+      db,
+      column ? "SELECT count(*) FROM pragma_table_info(?1) "
+               "WHERE name = ?2 COLLATE NOCASE"
+             : "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+               "name = ?1 COLLATE NOCASE AND rootpage > 0",
+      err);
   if (!query) return -1;
   int answer = -1;
-  if (!llmprof_query_bind_text(query, 1, first, strlen(first)) ||
-      (second && !llmprof_query_bind_text(query, 2, second, strlen(second)))) {
+  if (!llmprof_query_bind_text(query, 1, table, strlen(table)) ||
+      (column && !llmprof_query_bind_text(query, 2, column, strlen(column)))) {
     llmprof_fail_nomem(err);
   } else if (llmprof_query_step(query, err) == 1) {
     answer = llmprof_query_int(query, 0) > 0;
   }
   llmprof_query_free(query);
   return answer;
-}
-
-int llmprof_sqlite_has_table(llmprof_sqlite *db, const char *table,
-                             llmprof_error *err) {
-  return exists(db,
-                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-                "name = ?1 COLLATE NOCASE AND rootpage > 0",
-                table, NULL, err);
-}
-
-int llmprof_sqlite_has_column(llmprof_sqlite *db, const char *table,
-                              const char *column, llmprof_error *err) {
-  return exists(db,
-                "SELECT count(*) FROM pragma_table_info(?1) "
-                "WHERE name = ?2 COLLATE NOCASE",
-                table, column, err);
 }
 
 bool llmprof_sqlite_table_with(llmprof_sqlite *db, const char *column,

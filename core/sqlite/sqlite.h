@@ -20,16 +20,14 @@ llmprof_sqlite *llmprof_sqlite_open(const char *path, llmprof_error *err);
 /* Queries that are still open stay valid and are freed on their own. */
 void llmprof_sqlite_close(llmprof_sqlite *db);
 
-/* Is there such a table, in the strict sense (no view, no virtual table), or
- * column: 1 yes, 0 no, -1 failure. */
-int llmprof_sqlite_has_table(llmprof_sqlite *db, const char *table,
-                             llmprof_error *err);
+/* Is there such a table, in the strict sense (no view, no virtual table), or,
+ * where it is not NULL, such a column of it: 1 yes, 0 no, -1 failure. */
+int llmprof_sqlite_has(llmprof_sqlite *db, const char *table,
+                       const char *column, llmprof_error *err);
+
 /* UNSUPPORTED when a table has a column that is computed when it is read, which
  * exports have not: a file could have anything computed by that. */
 bool llmprof_sqlite_check_stored(llmprof_sqlite *db, llmprof_error *err);
-
-int llmprof_sqlite_has_column(llmprof_sqlite *db, const char *table,
-                              const char *column, llmprof_error *err);
 
 /* Prepare one statement; NULL on failure (SYNTAX names the SQL error). */
 llmprof_query *llmprof_sqlite_query(llmprof_sqlite *db, const char *sql,

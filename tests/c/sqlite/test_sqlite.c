@@ -160,12 +160,12 @@ TEST_WITH(read_only, set_up, tear_down) {
 TEST_WITH(schema, set_up, tear_down) {
   llmprof_error err;
   llmprof_sqlite *db = *state;
-  assert_int_equal(llmprof_sqlite_has_table(db, "t", &err), 1);
-  assert_int_equal(llmprof_sqlite_has_table(db, "v", &err), 0);
-  assert_int_equal(llmprof_sqlite_has_table(db, "T'", &err), 0);
-  assert_int_equal(llmprof_sqlite_has_column(db, "t", "s", &err), 1);
-  assert_int_equal(llmprof_sqlite_has_column(db, "t", "x", &err), 0);
-  assert_int_equal(llmprof_sqlite_has_column(db, "u", "s", &err), 0);
+  assert_int_equal(llmprof_sqlite_has(db, "t", NULL, &err), 1);
+  assert_int_equal(llmprof_sqlite_has(db, "v", NULL, &err), 0);
+  assert_int_equal(llmprof_sqlite_has(db, "T'", NULL, &err), 0);
+  assert_int_equal(llmprof_sqlite_has(db, "t", "s", &err), 1);
+  assert_int_equal(llmprof_sqlite_has(db, "t", "x", &err), 0);
+  assert_int_equal(llmprof_sqlite_has(db, "u", "s", &err), 0);
 }
 
 /* ---- files ---- */
@@ -201,7 +201,7 @@ TEST(odd_names) {
   static const char *const names[] = {"a?b", "a#b", "a%20b", "a b", "\xc3\xa9"};
   for (size_t i = 0; i < 5; i++) {
     llmprof_sqlite *db = open_database(test_database(names[i], table_sql));
-    assert_int_equal(llmprof_sqlite_has_table(db, "t", NULL), 1);
+    assert_int_equal(llmprof_sqlite_has(db, "t", NULL, NULL), 1);
     llmprof_sqlite_close(db);
   }
 }
@@ -251,7 +251,7 @@ TEST(long_name) {
   snprintf(path + size, sizeof path - (size_t)size, "/l.sqlite");
   assert_int_equal(rename(test_database("l.sqlite", table_sql), path), 0);
   llmprof_sqlite *db = open_database(path);
-  assert_int_equal(llmprof_sqlite_has_table(db, "T", NULL), 1);
+  assert_int_equal(llmprof_sqlite_has(db, "T", NULL, NULL), 1);
   llmprof_sqlite_close(db);
 }
 
@@ -293,8 +293,8 @@ static int read_table(const char *path, llmprof_error *err) {
 static bool open_and_read(void *path, llmprof_error *err) {
   llmprof_sqlite *db = llmprof_sqlite_open(path, err);
   if (!db) return false;
-  bool ok = llmprof_sqlite_has_table(db, "t", err) == 1 &&
-            llmprof_sqlite_has_column(db, "t", "i", err) == 1;
+  bool ok = llmprof_sqlite_has(db, "t", NULL, err) == 1 &&
+            llmprof_sqlite_has(db, "t", "i", err) == 1;
   llmprof_sqlite_close(db);
   return ok && read_table(path, err) == 4;
 }
