@@ -137,14 +137,6 @@ bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
 
 /* ---- attribution ---- */
 
-/* The row with the id that is nearest to the operation in the file: an
- * operation's own pid is a GPU, and merged files keep a process together. */
-static uint32_t nearest(const torch_ids *ids, int64_t id, const gpu_event *e) {
-  uint32_t row;
-  torch_ids_nearest(ids, id, e->event, &row);
-  return row;
-}
-
 typedef struct tables {
   torch_ids operators; /* rows by External id; 0 means none */
   torch_ids calls;     /* rows by correlation */
@@ -170,7 +162,8 @@ static uint32_t operator_around(const llmprof_operators *o, uint32_t row) {
 /* Of the call's process, or without a call of the nearest. */
 static uint32_t find_operator(const llmprof_operators *o, const tables *t,
                               const gpu_event *e, uint32_t call) {
-  if (call == NO_ROW) return nearest(&t->operators, e->external_id, e);
+  if (call == NO_ROW)
+    return torch_ids_nearest(&t->operators, e->external_id, e->event, NULL);
   const host_event *by = &o->host[call];
   uint32_t row = torch_ids_find(&t->operators, e->external_id, by->process);
   if (row != NO_ROW) return row;
@@ -206,7 +199,8 @@ static bool attribute(llmprof_operators *o, const tables *t,
   for (size_t i = 0; i < o->gpu_count; i++) {
     if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
     gpu_event *e = &o->gpu[i];
-    uint32_t call = nearest(&t->calls, e->correlation, e);
+    uint32_t call =
+        torch_ids_nearest(&t->calls, e->correlation, e->event, NULL);
     uint32_t row = find_operator(o, t, e, call);
     note_launch(o, e, call, row);
     if (row == NO_ROW) continue;

@@ -76,10 +76,11 @@ void torch_ids_free(torch_ids *ids);
 /* LLMPROF_NONE: there is none. */
 uint32_t torch_ids_find(const torch_ids *ids, int64_t id, uint32_t process);
 
-/* The row whose event is nearest to this one in the file; whether more than one
- * process has the id. The ids are sorted. */
-bool torch_ids_nearest(const torch_ids *ids, int64_t id, size_t event,
-                       uint32_t *row);
+/* The row whose event is nearest to this one in the file, as merged files keep
+ * a process together; whether several have the id, unless NULL. The ids are
+ * sorted. */
+uint32_t torch_ids_nearest(const torch_ids *ids, int64_t id, size_t event,
+                           bool *several);
 
 /* Give each operation the call that launched it, and the process of that. */
 bool torch_match_calls(torch_trace *t, llmprof_error *err);

@@ -65,21 +65,24 @@ static bool is_nearer(const id_row *before, const id_row *after, size_t event) {
   return back != on ? back < on : before->process < after->process;
 }
 
-bool torch_ids_nearest(const torch_ids *ids, int64_t id, size_t event,
-                       uint32_t *row) {
+uint32_t torch_ids_nearest(const torch_ids *ids, int64_t id, size_t event,
+                           bool *several) {
   size_t low = 0, high = ids->rows.count;
   LLMPROF_BISECT(low, high, at, is_before(ids, at, id, event));
   const id_row *before = of_id(ids, low - 1, id);
   const id_row *after = of_id(ids, low, id);
   const id_row *best =
       !after || (before && is_nearer(before, after, event)) ? before : after;
-  *row = best ? best->row : LLMPROF_NONE;
-  return (before && after) || of_id(ids, low + 1, id) ||
-         of_id(ids, low - 2, id); /* before the first: beyond the last */
+  if (several) /* a place before the first is beyond the last */
+    *several =
+        (before && after) || of_id(ids, low + 1, id) || of_id(ids, low - 2, id);
+  return best ? best->row : LLMPROF_NONE;
 }
 
 static void match(torch_trace *t, const torch_ids *ids, torch_op *op) {
-  t->ambiguous += torch_ids_nearest(ids, op->correlation, op->event, &op->call);
+  bool several;
+  op->call = torch_ids_nearest(ids, op->correlation, op->event, &several);
+  t->ambiguous += several;
   op->place.process = op->call != LLMPROF_NONE  ? t->calls[op->call].process
                       : t->processes.count == 1 ? 0
                                                 : LLMPROF_NONE;
