@@ -71,7 +71,13 @@ local function windows_of(trace, names)
   end
   local open = ranges:where({ tag = names }):union():frame()
   local starts, ends, list = open:values "start", open:values "end", {}
-  for i, start in ipairs(starts) do list[i] = { first = start, last = ends[i] } end
+  for i, start in ipairs(starts) do
+    if start < ends[i] then list[#list + 1] = { first = start, last = ends[i] } end
+  end
+  -- no windows at all would mean everything
+  if #list == 0 then
+    errors.raise("usage", "--stage: no range of that name is open for any time")
+  end
   return list
 end
 
