@@ -148,13 +148,22 @@ local function to_text(format, made)
 end
 
 
+local STAGE_FIELDS = { "stage", "rank", "units", "now", "after", "after_low", "after_high",
+  "shared_low", "shared_high", "gain", "low", "high", "share", "limit", "gpu_free", "cpu_free",
+  "refused" }
+
+local FIT_FIELDS = { "name", "units", "recorded", "replayed", "error", "waits", "unexplained",
+  "refused" }
+
 local TIMES = lists.set { "now", "after", "after_low", "after_high", "shared_low", "shared_high",
   "gain", "low", "high", "gpu_free", "cpu_free", "recorded", "replayed", "waits", "unexplained" }
 
--- A row for JSON, in which times say that they are ns.
-local function in_ns(row)
+-- Fields of a row for JSON, in which times say that they are ns.
+local function object_of(row, fields)
   local object = {}
-  for field, value in pairs(row) do object[TIMES[field] and field .. "_ns" or field] = value end
+  for _, field in ipairs(fields) do
+    object[TIMES[field] and field .. "_ns" or field] = row[field]
+  end
   return object
 end
 
@@ -167,8 +176,8 @@ local function to_json(made)
     idle = { recorded_ns = model.recorded_window - model.recorded_busy,
       replayed_ns = model.window - model.busy },
     blind = model:blind() }
-  for i, row in ipairs(made.stages or {}) do object.stages[i] = in_ns(row) end
-  for i, stage in ipairs(model.stages) do object.fit[i] = in_ns(stage) end
+  for i, row in ipairs(made.stages or {}) do object.stages[i] = object_of(row, STAGE_FIELDS) end
+  for i, stage in ipairs(model.stages) do object.fit[i] = object_of(stage, FIT_FIELDS) end
   for i, one in ipairs(made.changes or {}) do object.changes[i] = one end
   return errors.check(json.encode(object, { pretty = true })) .. "\n"
 end

@@ -1,7 +1,10 @@
 -- What a change gains, of programs whose times are known.
+local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
+local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 local load = require "llmprof.whatif.load"
 local lockstep = require "tests.lua.support.lockstep"
 local models = require "llmprof.whatif.model"
@@ -245,6 +248,23 @@ describe("a change", function()
       assert.are_equal(message,
         failure(function() over(program(1)):change(code):run() end)[2])
     end
+  end)
+
+  it("has in JSON what the tables have, with units", function()
+    local made = over(program()):change "scale(kernels, 0.5)":run()
+    local object = assert(json.decode(answer.render("json", made)))
+    local known = { stages = lists.set { "stage", "rank", "units", "now_ns", "after_ns",
+      "after_low_ns", "after_high_ns", "shared_low_ns", "shared_high_ns", "gain_ns", "low_ns",
+      "high_ns", "share", "limit", "gpu_free_ns", "cpu_free_ns", "refused" },
+      fit = lists.set { "name", "units", "recorded_ns", "replayed_ns", "error", "waits_ns",
+        "unexplained_ns", "refused" } }
+    for of, fields in pairs(known) do
+      assert.is_true(#object[of] > 0)
+      for _, one in ipairs(object[of]) do
+        for field in pairs(one) do assert.is_true(fields[field], of .. "." .. field) end
+      end
+    end
+    assert.equal(made.stages[1].gain, object.stages[1].gain_ns)
   end)
 end)
 
