@@ -338,7 +338,10 @@ end
 
 -- A part from such bytes; nil and what is wrong with them.
 function part.decode(bytes)
-  if bytes:sub(1, #MAGIC) ~= MAGIC then return nil, "not a part that llmprof wrote" end
+  if bytes:sub(1, #MAGIC) ~= MAGIC then
+    return nil, bytes:find "^llmprof part %d" and "a part of another llmprof: make it again"
+      or "not a part that llmprof wrote"
+  end
   local line, at = bytes:match("^([^\n]*)\n()", #MAGIC + 1)
   local head = line and json.decode(line)
   if not head then return nil, "its head is broken" end

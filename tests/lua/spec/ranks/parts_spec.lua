@@ -21,6 +21,17 @@ describe("a part", function()
     assert.equal(sound, part.encode(assert(part.decode(sound))))
   end)
 
+  it("is not read by another llmprof, which says so", function()
+    local frames = sound:match "\n(.*)$"
+    for first, why in pairs { ["llmprof part 2"] = "a part of another llmprof: make it again",
+      ["llmprof part 10"] = "a part of another llmprof: make it again",
+      ["llmprof parts"] = "not a part that llmprof wrote" } do
+      local made, message = part.decode(first .. "\n" .. frames)
+      assert.is_nil(made)
+      assert.equal(why, message)
+    end
+  end)
+
   it("has a head that fits its schema", function()
     assert.equal("its head: $.about: object expected, got 5",
       said(function(head) head.about = 5 end))
