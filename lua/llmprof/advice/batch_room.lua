@@ -2,7 +2,8 @@
 -- bytes of the weights, set its least time.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "batch_room", of_decode = true }
+local rule = { name = "batch_room", of_decode = true,
+  without_decode = "the batch, the model's cost or the GPU's peaks are not known (model.arch)" }
 
 -- From this many times the batch on it is worth saying.
 local WORTH = 2
@@ -80,10 +81,7 @@ end
 
 function rule.examine_stage(results, stage, report)
   local at = known_of(results, stage)
-  if not at then
-    return report.abstain
-      "the batch, the model's cost or the GPU's peaks are not known (model.arch)"
-  end
+  if not at then return report.abstain(rule.without_decode) end
   local turn = turning_point(at)
   if not turn then
     return "the KV cache grows with the batch: no batch size makes it compute-bound"

@@ -3,7 +3,8 @@
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 
-local rule = { name = "fewer_bytes", of_decode = true }
+local rule = { name = "fewer_bytes", of_decode = true,
+  without_decode = "the bytes of a step are not known (model.arch, and the GPU's bandwidth)" }
 
 -- The least time of the bytes from this share of the stage's time on.
 local WORTH = 0.3
@@ -50,8 +51,7 @@ function rule.examine_stage(results, stage, report)
   local mbu = stage.efficiency and stage.efficiency.mbu
   local bandwidth = mbu and mbu.inputs.bandwidth_byte_per_s -- of all GPUs that ran the stage
   if not (formats and stage.cost and stage.cost.bytes and bandwidth) then
-    return report.abstain
-      "the bytes of a step are not known (model.arch, and the GPU's bandwidth)"
+    return report.abstain(rule.without_decode)
   end
   local least = stage.cost.bytes / bandwidth * 1e9
   local share = evidence.part(least, (evidence.stage_time(results, stage)))

@@ -8,7 +8,8 @@
 -- or, for a rule that looks at each measured stage by itself, examine_stage =
 -- function(results, stage, report) ... end, which is not asked when no stage was
 -- measured: the rule abstains. Where of_decode = true it is asked of those whose steps are
--- counted and each make a token. Stages within others are asked about first where
+-- counted and each make a token; without any it abstains because of without_decode, where it has
+-- that reason of its own. Stages within others are asked about first where
 -- children = true and the GPU works through most of them; where the rule finds
 -- something there, it is not asked about the stage that they are in.
 --
@@ -496,7 +497,8 @@ end
 local function examine_stages(rule, results, report, into)
   local stages, within = (rule.of_decode and evidence.decodes or evidence.stages)(results), {}
   if #stages == 0 then
-    return report.abstain(rule.of_decode and evidence.UNCOUNTED or "no stage was measured")
+    return report.abstain(rule.without_decode or rule.of_decode and evidence.UNCOUNTED
+      or "no stage was measured")
   end
   for _, stage in ipairs(rule.children and evidence.working_children(results) or {}) do
     if examine_one(rule, results, stage, report, into) then within[stage.parent] = stage.name end

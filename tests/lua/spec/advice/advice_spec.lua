@@ -317,10 +317,11 @@ uncoalesced abstains
     ["sectors of requests were not measured (counters.set=full)"] = "uncoalesced",
     ["single steps were not timed (step of a stage in the recipe, or steps_ms)"] = "kv_growth",
     ["the batch is not known (batch in metrics.json)"] = "gemv_at_batch_1",
+    ["the batch, the model's cost or the GPU's peaks are not known (model.arch)"] = "batch_room",
+    ["the bytes of a step are not known (model.arch, and the GPU's bandwidth)"] = "fewer_bytes",
     ["the capture was not checked: there is no timeline"] = "capture_trust",
     ["the steps of decode are not counted (tokens and batch in metrics.json)"] = "allocations "
-      .. "batch_room cat_cache experts_one_by_one fewer_bytes fused_projections graph_missing "
-      .. "sync_per_token token_choice",
+      .. "cat_cache experts_one_by_one fused_projections graph_missing sync_per_token token_choice",
     ["there is no second repeat to compare the first with (infer.repeats)"] = "first_repeat",
     ["waves are not known (the chip or the launch configurations)"] = "tail_effect",
   }
