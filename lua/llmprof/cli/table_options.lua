@@ -20,6 +20,10 @@ table_options.document_format = { "format", short = "f", arg = "FORMAT", default
 
 table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 
+-- Of a command whose CSV is that of another program, byte for byte.
+table_options.exact_safe = { "safe",
+  help = "with -f csv: guard texts that look like formulas, show unseen characters" }
+
 table_options.wide = { "wide", help = "print all of a table, however narrow the terminal is" }
 
 -- Of commands that hold a comparison against limits (llmprof.compare.limits).

@@ -20,7 +20,7 @@ A name may be followed by :base (short kernel names), and the names from before
     { "report", short = "r", arg = "A,B", type = "list", help = "which reports",
       values = function() return stats.names end },
     table_options.format,
-    table_options.safe,
+    table_options.exact_safe,
     { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
     table_options.rows,
     user.root_option,
