@@ -19,10 +19,11 @@ FILE is an export of Nsight Systems (.sqlite, or .nsys-rep where nsys is install
 recording of `llmprof collect` (.spool), a trace of torch.profiler (.json, .json.gz) or a
 profile of JAX (.xplane.pb); of a FOLDER all its traces, one for each rank. What lies next
 to it or is named is joined: a raw page of ncu (.csv), metrics.json, operators.json, collapsed
-stacks, the log of a vLLM or SGLang server (.log), and what a load generator printed or wrote
-(vllm bench serve, SGLang's bench_serving, GenAI-Perf, AIPerf). No recipe is
-needed: stages are the engine's steps, the outermost ranges, the modules that XLA ran, or
-prefill and decode as they can be inferred. What a format cannot tell is absent, and said.
+stacks, the log of a vLLM or SGLang server (.log), and the JSON that a load generator wrote
+(vllm bench serve, SGLang's bench_serving, GenAI-Perf, AIPerf) or the table that the first
+two printed. No recipe is needed: stages are the engine's steps, the outermost ranges, the
+modules that XLA ran, or prefill and decode as they can be inferred. What a format cannot
+tell is absent, and said.
 
 It writes a bundle, as a recipe's run does, and prints its digest.]],
   options = {
