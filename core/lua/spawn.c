@@ -166,8 +166,8 @@ static void check_names(lua_State *L) {
       "|cwd|env|grace|helper|hold_signals|kill_group|kill_orphans|mark|on_line|"
       "stderr|stdout|timeout|";
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
-    if (lua_type(L, -2) != LUA_TSTRING)
-      luaL_argerror(L, 2, "option names must be strings");
+    bool named = lua_type(L, -2) == LUA_TSTRING;
+    luaL_argcheck(L, named, 2, "option names must be strings");
     const char *name = lua_tostring(L, -2);
     if (strchr(name, '|') || !strstr(known, lua_pushfstring(L, "|%s|", name)))
       luaL_argerror(L, 2, lua_pushfstring(L, "unknown option '%s'", name));

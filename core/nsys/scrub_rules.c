@@ -24,8 +24,7 @@ typedef struct kept_row {
   const char *table, *name; /* name without "PROCESS_<number>:"; a trailing *
                                stands for any ending */
   value_form form;
-  const char *words; /* begins with the character that stands before and after
-                        each word */
+  const char *words; /* begins with what stands before and after each word */
 } kept_row;
 
 #define CAPTURE "META_DATA_CAPTURE"

@@ -13,19 +13,14 @@
 #include "sqlite/scan_internal.h"
 #include "sqlite/sqlite_file.h"
 
-enum {
-  ROWS_BETWEEN_LOOKS = 16 /* at the pages that SQLite fetched */
-};
-
 struct llmprof_scan {
   llmprof_sqlite *db;
   llmprof_scan_spec spec;
   llmprof_scan_table table;
   llmprof_query *query; /* of the rows behind those by pages; NULL: not begun */
   llmprof_watch watch;
-  uint64_t rows;       /* that were given */
-  uint64_t size, page; /* of the file and of a page, once a query began */
-  uint64_t bytes;      /* that the query read, about */
+  uint64_t rows, most; /* that were given; there cannot be more */
+  uint64_t bytes;      /* that the query read, at least */
   bool stopped;        /* by take */
   llmprof_scan_take_rows take;
   void *user;
@@ -139,11 +134,8 @@ static bool begin_query(llmprof_scan *scan, llmprof_error *err) {
   const llmprof_scan_spec *spec = &scan->spec;
   llmprof_buffer sql = {0};
   int64_t size = llmprof_sqlite_file_size(scan->db, err);
-  uint8_t page[2]; /* its size has two bytes, 1 for 65536, or the lower is 0 */
-  if (size < 0 || !llmprof_sqlite_file_read(scan->db, 16, page, 2, err))
-    return false;
-  scan->size = (uint64_t)size;
-  scan->page = (uint64_t)page[0] << 8 | (uint64_t)page[1] << 16;
+  if (size < 0) return false;
+  scan->most = (uint64_t)size;
   llmprof_sqlite_pages(scan->db); /* those from here on count */
   llmprof_buffer_puts(&sql, "SELECT ");
   for (int i = 0; i < spec->ints + spec->texts; i++) {
@@ -168,23 +160,24 @@ static bool begin_query(llmprof_scan *scan, llmprof_error *err) {
 }
 
 /* Each row has some bytes of the file: with more of them its pages are in a
- * circle. SQLite fetches pages a few times each, and some more for a row; where
- * it goes on, a page is a part of many. Texts count, too: what lies outside
- * leaves may be read without a count. */
+ * circle. A page is fetched a few times, and some are for a row; texts count
+ * apart, as SQLite may read them past its pages. */
 static bool is_sound(llmprof_scan *scan, llmprof_error *err) {
-  const char *path = llmprof_sqlite_path(scan->db);
-  scan->bytes +=
-      llmprof_query_text_bytes(scan->query, scan->spec.ints, scan->spec.texts);
-  if (scan->rows > scan->size)
-    return llmprof_fail(err, LLMPROF_SYNTAX,
-                        "%s: corrupt (more rows than bytes)", path);
-  if (scan->rows % ROWS_BETWEEN_LOOKS) return true;
-  uint64_t pages = llmprof_sqlite_pages(scan->db);
-  scan->bytes += pages * scan->page;
-  if (scan->bytes / 32 > scan->size + (8 + scan->rows / 4) * scan->page)
-    return llmprof_fail(err, LLMPROF_SYNTAX,
-                        "%s: corrupt (a page is in several places)", path);
-  return llmprof_watch_go_on(&scan->watch, pages * 8, path, err);
+  size_t size;
+  for (int i = 0; i < scan->spec.texts; i++) {
+    if (llmprof_query_type(scan->query, scan->spec.ints + i) ==
+        LLMPROF_SQL_TEXT) {
+      llmprof_scan_text(scan, i, &size);
+      scan->bytes += size;
+    }
+  }
+  if (scan->rows % 16 == 0) scan->bytes += 512 * llmprof_sqlite_pages(scan->db);
+  const char *what = scan->rows > scan->most ? "more rows than bytes"
+                     : scan->bytes / 32 > scan->most + 128 * scan->rows
+                         ? "a page is in several places"
+                         : NULL;
+  return !what || llmprof_fail(err, LLMPROF_SYNTAX, "%s: corrupt (%s)",
+                               llmprof_sqlite_path(scan->db), what);
 }
 
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {

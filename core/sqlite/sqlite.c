@@ -385,16 +385,6 @@ void llmprof_query_ints(const llmprof_query *query, int64_t *values,
   }
 }
 
-size_t llmprof_query_text_bytes(const llmprof_query *query, int first,
-                                int count) {
-  size_t bytes = 0;
-  for (int i = first; i < first + count; i++) {
-    if (llmprof_query_type(query, i) == LLMPROF_SQL_TEXT)
-      bytes += (size_t)sqlite3_column_bytes(query->statement, i);
-  }
-  return bytes;
-}
-
 uint64_t llmprof_sqlite_pages(llmprof_sqlite *db) {
   int hits = 0, misses = 0, most;
   sqlite3_db_status(db->handle, SQLITE_DBSTATUS_CACHE_HIT, &hits, &most, 1);

@@ -25,10 +25,6 @@ void llmprof_sqlite_put_name(llmprof_buffer *sql, const char *name);
 llmprof_query *llmprof_sqlite_keep_query(llmprof_sqlite *db, const char *sql,
                                          llmprof_error *err);
 
-/* Of the texts among `count` columns of the current row. */
-size_t llmprof_query_text_bytes(const llmprof_query *query, int first,
-                                int count);
-
 /* Pages that queries asked for since this was last called. */
 uint64_t llmprof_sqlite_pages(llmprof_sqlite *db);
 
