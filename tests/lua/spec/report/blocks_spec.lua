@@ -58,6 +58,24 @@ describe("the writer of Markdown", function()
 end)
 
 
+describe("a flame graph in Markdown", function()
+  local writer = require "llmprof.report.write.markdown"
+  local tree = { { depth = 0, name = "main", self = 1, total = 4 },
+    { depth = 1, name = "leaf", module = "work.py", self = 3, total = 3 } }
+
+  it("is its hottest stack", function()
+    local function said(of)
+      return writer.render { blocks.flame { name = "x", label = "x", samples = 4, tree = tree,
+        of = of } }
+    end
+    assert.equal("The stack with most samples, 3 of 4 (75.0 %), the innermost function last:\n\n"
+      .. "- `main`\n- `leaf (work.py)`\n", said(nil))
+    assert.matches("The stack with most GPU time, 3 ns (75.0 %), what ran last:", said "ns", 1,
+      true)
+  end)
+end)
+
+
 describe("every writer", function()
   it("is found", function()
     assert.is_true(#writers() >= 3)

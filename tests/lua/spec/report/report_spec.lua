@@ -131,6 +131,26 @@ describe("llmprof.report", function()
     assert.matches("| TTFT, profiled | 5.00 |", said, 1, true)
   end)
 
+  it("says on the page's tiles how times spread, and what they are under the profiler", function()
+    local tpot = { count = 20, mean_ns = 5e6, p50_ns = 4e6, p90_ns = 7e6, max_ns = 9e6,
+      source = "ranges" }
+    local function page(latency) return render("page", results.full { latency = latency }) end
+    assert.matches("p50 4.0 ms, p90 7.0 ms", page { tpot = tpot }, 1, true)
+    tpot.p90_ns = nil
+    assert.matches("p50 4.0 ms, at most 9.0 ms", page { tpot = tpot }, 1, true)
+    assert.matches("batch not known; 180.0 under the profiler", page { tpot = tpot,
+      tokens_per_s = { count = 2, mean = 180 },
+      plain = { runs = 2, tokens_per_s = { count = 2, mean = 200 } } }, 1, true)
+  end)
+
+  it("says how samples and counters of memory agree", function()
+    local given = results.full()
+    given.stages[1].sampled = { dram_read_bytes = 8e6, dram_write_bytes = 2e6, covered = 1,
+      counted_bytes = 6.1e6, counted_share = 0.79 }
+    assert.matches(("In %s, by their counters, kernels with 79 %% of the time moved 61 %% of the "
+      .. "sampled bytes"):format(given.stages[1].name), render("full", given), 1, true)
+  end)
+
   it("does not print a time per token that two clocks disagree on", function()
     local said = latency_of { latency = { ttft = { count = 1, mean_ns = 5e6 },
       tpot = { count = 8, mean_ns = 3.5e6, source = "ranges" }, tokens_per_s = { count = 1,
