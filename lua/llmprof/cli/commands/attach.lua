@@ -350,9 +350,7 @@ function command.run(given, words)
   end
   if not given.output:find "%.spool$" then errors.raise("usage", given.output .. ": not .spool") end
   collector.ensure()
-  local parent = given.output:match "^(.*)/[^/]*$" or "."
-  local folder <close> = collector.scratch(errors.check_as("usage", fs.realpath(parent),
-    parent .. ": no such folder"))
+  local folder <close> = collector.scratch(argument.folder_of(given.output))
   local recorded = folder.path
   if given.when then
     recorded = watch(words[1], given, folder.path)

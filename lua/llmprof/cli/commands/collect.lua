@@ -80,14 +80,6 @@ local function writer_for(target)
 end
 
 
--- Where the folder for spools is made: next to the result.
-local function folder_of(target)
-  local folder = target:match "^(.*)/[^/]*$"
-  return errors.check_as("usage", fs.realpath(folder == "" and "/" or folder or "."),
-    ("%s: no such folder"):format(folder))
-end
-
-
 -- By the code of why it could not be started.
 local KINDS = { notfound = "no_program", denied = "not_executable",
   unsupported = "not_executable", limit = "not_executable" }
@@ -184,7 +176,7 @@ function command.run(given, words)
   end
   local write = writer_for(given.output)
   local path = collector.ensure(given.library)
-  local folder <close> = collector.scratch(folder_of(given.output))
+  local folder <close> = collector.scratch(argument.folder_of(given.output))
   local refused <close> = collector.refusals()
   local plan = given.plan and collector.plan_of_words(given.plan)
   local env = collector.environment(path, { folder = folder.path, refusals = refused.key,

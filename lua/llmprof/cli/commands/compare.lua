@@ -1,5 +1,6 @@
 -- llmprof compare A B [C...]: what changed between runs, and is it more than noise?
 local lazy = require "llmprof.io.lazy"
+local argument = lazy "llmprof.cli.arguments"
 local baselines = lazy "llmprof.compare.baselines"
 local comparison = lazy "llmprof.compare.comparison"
 local errors = require "llmprof.process.errors"
@@ -119,10 +120,7 @@ local function check_options(given, words)
     errors.raise("usage", given.output .. ": not .html",
       { hint = "a page is written; -f md or -f json print the same for others" })
   end
-  local folder = given.output and given.output:match "^(.*)/"
-  if folder and folder ~= "" and not fs.stat(folder) then
-    errors.raise("usage", folder .. ": no such folder", { hint = "mkdir -p " .. folder })
-  end
+  if given.output then argument.folder_of(given.output) end
 end
 
 

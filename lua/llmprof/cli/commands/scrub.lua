@@ -55,10 +55,6 @@ function command.run(given, words)
     errors.raise("usage", target .. ": the file is there already",
       { hint = "--force replaces it, -o FILE writes another" })
   end
-  local folder = target:match "^(.*/)[^/]*$"
-  if folder and not fs.stat(folder) then
-    errors.raise("usage", ("%s: no such folder"):format(folder))
-  end
   local trace = trace_file.open(path) -- or an error that says what it is instead
   local taken, message = copy(path, trace, target)
   if not taken then
