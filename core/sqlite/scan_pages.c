@@ -89,7 +89,7 @@ static void fill_kinds(kind *kinds) {
   };
   for (uint8_t type = 0; type < KINDS; type++) {
     kind *k = &kinds[type];
-    k->size = type < BYTES ? sizes[type] : (uint8_t)((type - BYTES) / 2);
+    k->size = (uint8_t)(type < BYTES ? sizes[type] : (type - BYTES) / 2);
     k->integer = type < RESERVED && type != TYPE_REAL;
     if (!k->integer) continue;
     k->shift = (uint8_t)(k->size ? 64 - 8 * k->size : 0);

@@ -113,9 +113,9 @@ end
 -- llmprof.analysis.stages.find.
 function step.select_kernels(ctx, list, found)
   local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, found)
-  local candidates = lists.filtered(list, function(kernel)
-    return not focus or focus[kernel.stage]
-  end)
+  local function is_in_focus(kernel) return not focus or focus[kernel.stage] end
+  local candidates = lists.filtered(list, is_in_focus)
+  candidates.others = lists.filtered(list.others or {}, is_in_focus)
   local policy, source, choose = ctx.cfg.top_n, ctx.state.capture, ctx.recipe.select_kernels
   if choose then -- from the list itself
     local chosen = recipe.call("select_kernels", choose, lists.joined(candidates), ctx.cfg)

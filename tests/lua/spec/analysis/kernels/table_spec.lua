@@ -80,6 +80,8 @@ describe("llmprof.analysis.kernels.table", function()
     local made = select_kernels.apply(list, policy)
     assert.equal(620 / 820, made.coverage)
     assert.equal(200 / 300, made.groups[1].coverage)
+    local ctx = { cfg = { ncu = {}, top_n = policy }, state = {}, recipe = {} }
+    assert.equal(620 / 820, select_kernels.select_kernels(ctx, list, found).coverage)
   end)
 
   it("gives an empty list where no kernel ran in a stage", function()
