@@ -167,7 +167,7 @@ table.insert(columns.summary_stages, 4, word("bar", "all of them", "of the time 
 
 -- Of the first screen what no stage has is left out.
 columns.digest_stages = {
-  word("label", "stage"), ms("time_ns", "time", 2),
+  word("label", "stage"), ms("time_ns", "time", 2, "a mean, without the profiler if timed"),
   ms("gpu_busy_ns", "GPU busy", 2, "something ran", { optional = true }),
   percent("idle_share", "idle", "of the time", { optional = true }),
   number("mfu", "MFU %", 3, "as of efficiency", { optional = true, scale = 100 }),
@@ -402,14 +402,14 @@ columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "l
   "gpu_time_ns", "share")
 
 columns.operator_stages = {
-  word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),
+  word("stage", "stage"), name("name", "operator", 48, "that launched it"), count("calls", "calls"),
   ms("host_self_ns", "host self", 3, "without the operators that it called"),
   bar("host_share", "of the stage's", "of that of all operators in the stage"),
   ms("device_self_ns", "device self", 3, "GPU time of what it launched itself"),
 }
 
 columns.operator_kernels = {
-  name("operator", "operator", 48),
+  name("operator", "operator", 48, "that launched it"),
   name("label", "kernel", 64, "its name"),
   count("calls", "calls"),
   ms("device_ns", "total", 3, "its GPU time"),
@@ -509,7 +509,7 @@ columns.pipeline = {
 
 columns.rank_stages = {
   word("phase", "stage", "phase of the step"),
-  word("who", "rank"),
+  word("who", "rank", "place among all ranks, or that all are meant"),
   count("count", "steps", "how many; over ranks those of the rank with the most"),
   ms("mean_ns", "mean", 3, "length of a step; p50, p90 and max, too"),
   ms("p50_ns", "p50", 3, "median"),
@@ -529,7 +529,8 @@ columns.steps = {
   word("phase", "stage"),
   count("batch", "batch", "requests in the step"),
   count("tokens", "tokens", "tokens that it worked on"),
-  count("count", "steps"), ms("mean_ns", "mean", 3), ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3),
+  count("count", "steps", "how many of that kind"), ms("mean_ns", "mean", 3), ms("p50_ns", "p50", 3),
+  ms("p90_ns", "p90", 3),
   ms("max_ns", "max", 3),
   ms("interval_ns", "interval", 3, "from the end of a step to that of the next"),
   ms("idle_ns", "idle before", 3, "nothing ran on the GPU before its first operation"),
@@ -543,7 +544,8 @@ columns.steps = {
 }
 
 columns.step_rows = {
-  id("rank", "rank"), word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
+  id("rank", "rank", "that made it"), word("phase", "stage"), count("batch", "batch"),
+  count("tokens", "tokens", "in it"),
   id("turn", "turn", "number of the step since the last one of another stage"),
   ms("begin_ns", "begin", 3, "when the GPU could begin it, since the first session began"),
   ms("length_ns", "length", 3, "of the step"),
@@ -630,7 +632,7 @@ columns.load = {
   count("failed", "failed", "sent, and not answered so"),
   number("held_per_s", "sent/s", 2, "from the first that was sent to the last"),
   number("completed_per_s", "answered/s", 2, "from the first that was sent to the last answer"),
-  number("tokens_per_s", "tokens/s", 1),
+  number("tokens_per_s", "tokens/s", 1, "of answers, over the same time"),
   number("prompt_tokens_per_s", "prompt tokens/s", 1, "of prompts, over the same time"),
   percent("good_share", "good", "requests within `load.slo`, of all"),
   number("good_per_s", "good/s", 2, "goodput: such requests per second"),
@@ -664,7 +666,7 @@ columns.kv_cache = {
 }
 
 columns.idle_threads = {
-  word("phase", "stage"), id("rank", "rank"),
+  word("phase", "stage"), id("rank", "rank", "place among all"),
   ms("idle_ns", "idle", 2, "of the GPU before such steps, all together"),
   id("tid", "thread", "its number"),
   word("thread", "its name", "as the program set it"),
@@ -680,9 +682,9 @@ columns.request_rows = {
   ms("ttft_ns", "TTFT", 2, "until its first token"),
   ms("tpot_ns", "TPOT", 2, "per token after it"),
   ms("length_ns", "answered", 2, "until its last"),
-  count("tokens", "tokens"),
+  count("tokens", "tokens", "that were made"),
   id("first_step", "first step", "that overlaps it, from 0, of the first rank with steps"),
-  count("steps", "steps"),
+  count("steps", "steps", "that overlap it"),
   id("prefill_step", "prefill step", "the only one that can have prefilled it"),
   ms("stall_ns", "stalls", 2, "prefill of others while it was in decode"),
 }
@@ -746,24 +748,24 @@ columns.compare_times = {
 columns.compare_work = {
   word("label", "stage"),
   count("kernels_before", "kernels before", "mean of the instances"),
-  count("kernels_after", "after"),
+  count("kernels_after", "after", "of the other side"),
   count("launches_before", "launches before", "calls that started GPU work", { lesser = true }),
-  count("launches_after", "after", { lesser = true }),
+  count("launches_after", "after", "of the other side", { lesser = true }),
   count("copies_before", "copies before", "copies and sets", { lesser = true }),
-  count("copies_after", "after", { lesser = true }),
+  count("copies_after", "after", "of the other side", { lesser = true }),
   ms("gpu_busy_ns_before", "GPU busy before", 2, "something that the stage launched ran"),
   ms("gpu_busy_ns_after", "after", 2, "of the other side"),
   percent("busy_share", "change", "of GPU busy"),
   word("busy_verdict", "busy is", "the verdict on it"),
   ms("gpu_idle_ns_before", "GPU idle before", 2, "nothing ran"),
-  ms("gpu_idle_ns_after", "after", 2),
+  ms("gpu_idle_ns_after", "after", 2, "of the other side"),
 }
 
 columns.compare_where = {
   word("stage", "stage"),
   word("what", "GPU time or idle time", "category of kernels, or what the CPU did meanwhile"),
   ms("before_ns", "before", 2, "per instance of the stage"),
-  ms("after_ns", "after", 2),
+  ms("after_ns", "after", 2, "of the other side"),
   ms("difference_ns", "change", 2, "after less before"),
   percent("share", "of the change", "of the sum of all changes, without their signs"),
 }
@@ -780,7 +782,7 @@ columns.compare_lines = {
 }
 
 columns.compare_modules = {
-  name("name", "module", 72), word("stage", "stage"), ms("before_ns", "before", 3),
+  name("name", "module", 72, "torch module"), word("stage", "stage"), ms("before_ns", "before", 3),
   ms("after_ns", "after", 3), ms("difference_ns", "change", 3), percent("share", "of the change"),
 }
 
@@ -788,7 +790,8 @@ columns.compare_kernels = {
   name("label", "kernel", 72, "its function's name; JSON has the full one as `name`"),
   word("where", "stage"), word("status", ""),
   count("calls_before", "calls before", "per instance of the stage", { lesser = true }),
-  count("calls_after", "after", { lesser = true }), ms("before_ns", "before", 3),
+  count("calls_after", "after", "of the other side", { lesser = true }),
+  ms("before_ns", "before", 3),
   ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
   percent("share", "of the change", { lesser = true }), word("verdict", "verdict"),
   word("category", "category", "of kernels", { lesser = true }),
@@ -797,7 +800,7 @@ columns.compare_kernels = {
 
 columns.compare_limits = {
   word("limit", "limit", "as it was given"),
-  number("before", "before", 2), number("after", "after", 2), word("unit", "unit"),
+  number("before", "before", 2), number("after", "after", 2), word("unit", "unit", "of both"),
   percent("share", "change"), percent("low", "from", { lesser = true }),
   percent("high", "to", { lesser = true }), word("verdict", "verdict"),
   word("outcome", "limit is", "`kept`, `broken` or `can't tell`"),
@@ -834,7 +837,7 @@ columns.sweep_loads = {
   word("label", "settings"),
   number("offered_per_s", "sent/s", 2, "requests, as they were sent"),
   number("completed_per_s", "answered/s", 2, "from the first sent to the last answer"),
-  number("tokens_per_s", "tokens/s", 1),
+  number("tokens_per_s", "tokens/s", 1, "of all requests"),
   ms("ttft_p50_ns", "TTFT p50", 2, "as clients saw it"),
   ms("ttft_p99_ns", "TTFT p99", 2, "likewise"),
   ms("tpot_p50_ns", "TPOT p50", 2, "as clients saw it"),
