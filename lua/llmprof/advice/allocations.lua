@@ -21,11 +21,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s allocates or pins memory in every step"):format(stage.name),
     evidence = {
-      evidence.seen("%s that allocate, pin or free, %s a step, %s in them",
-        evidence.things(calls, "call"), evidence.count(calls / stage.steps),
-        evidence.time(stage.api.memory.ns)),
-      evidence.seen("while the GPU was idle the CPU spent %s in them",
-        evidence.time(stage.waiting.memory_ns)),
+      evidence.seen("%s that allocate, pin or free, %N a step, %T in them",
+        evidence.things(calls, "call"), calls / stage.steps, stage.api.memory.ns),
+      evidence.seen("while the GPU was idle the CPU spent %T in them", stage.waiting.memory_ns),
     },
     try = "allocate once, before the first step" .. evidence.remedy(results,
       ": no torch.cuda.empty_cache() in the loop, and no cache that grows in it; "

@@ -65,10 +65,10 @@ local function examine_part(results, stage, part, report)
   report.finding {
     title = ("the attention of %s is not fused"):format(where),
     evidence = evidence.with_kernels({
-      evidence.seen("%s softmax kernels, %s of the stage's GPU time, and no fused attention kernel",
-        evidence.count(softmax.calls), evidence.percent(softmax.share)),
-      others.calls > 0 and evidence.seen("%s kernels that scale, mask or convert the scores take "
-        .. "%s", evidence.count(others.calls), evidence.time(others.ns)) or nil,
+      evidence.seen("%N softmax kernels, %P of the stage's GPU time, and no fused attention kernel",
+        softmax.calls, softmax.share),
+      others.calls > 0 and evidence.seen("%N kernels that scale, mask or convert the scores take "
+        .. "%T", others.calls, others.ns) or nil,
     }, softmax, stage),
     try = evidence.remedy(results, "torch.nn.functional.scaled_dot_product_attention or "
       .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",
@@ -98,8 +98,8 @@ end
 function rule.examine_stage(results, stage, report)
   for _, part in ipairs(parts_of(results, stage)) do examine_part(results, stage, part, report) end
   local fused = evidence.kernels(results, stage, evidence.is_attention)
-  return ("%s fused attention kernels; other softmax takes less than %s"):format(
-    evidence.count(fused.calls), evidence.percent(WORTH))
+  return evidence.say("%N fused attention kernels; other softmax takes less than %P", fused.calls,
+    WORTH)
 end
 
 

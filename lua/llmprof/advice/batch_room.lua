@@ -94,11 +94,10 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s turns compute-bound at batch %d only"):format(stage.name, turn),
     evidence = {
-      evidence.note("model", "at batch %d its least time is %s of bytes and %s of matmuls",
-        at.batch, evidence.time(here.memory * 1e9), evidence.time(here.compute * 1e9)),
-      evidence.note("model", "at batch %d it is %s for %.0f times as many tokens: %.0f times the "
-        .. "tokens/s at most", turn, evidence.time(later * 1e9), turn / at.batch,
-        turn / at.batch * now / later),
+      evidence.note("model", "at batch %d its least time is %T of bytes and %T of matmuls",
+        at.batch, here.memory * 1e9, here.compute * 1e9),
+      evidence.note("model", "at batch %d it is %T for %.0f times as many tokens: %.0f times the "
+        .. "tokens/s at most", turn, later * 1e9, turn / at.batch, turn / at.batch * now / later),
     },
     try = "serve more sequences at once: up to there a step takes little longer, as far as the "
       .. "cache of all of them fits into memory",

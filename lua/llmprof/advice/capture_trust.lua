@@ -27,8 +27,8 @@ local function add_inflation(results, notes, fixes)
   for _, stage in ipairs(results.overhead and results.overhead.stages or {}) do
     if stage.inflation >= integrity.INFLATED and stage.certain ~= false then
       inflated = true
-      notes[#notes + 1] = evidence.note("plain runs", "%s is %s slower under the profiler",
-        stage.name, evidence.percent(stage.inflation))
+      notes[#notes + 1] = evidence.note("plain runs", "%s is %P slower under the profiler",
+        stage.name, stage.inflation)
     end
   end
   if inflated then

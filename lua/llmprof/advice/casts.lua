@@ -39,12 +39,10 @@ function rule.examine_stage(results, stage, report)
     or by_launches and casts.calls >= OF_KERNELS * stage.kernels) then
     local changes, ids = changes_of(results, stage, casts, scores)
     report.finding {
-      title = ("%s converts between types %s times"):format(stage.name,
-        evidence.count(casts.calls)),
+      title = evidence.say("%s converts between types %N times", stage.name, casts.calls),
       evidence = evidence.with_kernels({
-        evidence.seen("%s casts, %s of the stage's GPU time and %s of its kernels",
-          evidence.count(casts.calls), evidence.percent(casts.share),
-          evidence.percent(casts.calls / math.max(stage.kernels, 1))),
+        evidence.seen("%N casts, %P of the stage's GPU time and %P of its kernels", casts.calls,
+          casts.share, casts.calls / math.max(stage.kernels, 1)),
       }, casts, stage),
       try = "keep one type through the layer: convert weights and constants once when loading, "
         .. "use fused norms that compute in fp32 inside"
@@ -56,8 +54,7 @@ function rule.examine_stage(results, stage, report)
       kernels = ids,
     }
   end
-  return ("%s casts, %s of the GPU time"):format(evidence.count(casts.calls),
-    evidence.percent(casts.share))
+  return evidence.say("%N casts, %P of the GPU time", casts.calls, casts.share)
 end
 
 

@@ -16,9 +16,9 @@ local is_join = evidence.named { "catarray" }
 local function change_of(stage, joins, attention)
   local over = joins.ns / joins.calls - evidence.SHORT_NS
   if over <= 0 then return nil end
-  return evidence.faster(stage, joins, over * PER_ATTENTION * attention.calls), ("two joins per "
-    .. "attention are the cache's, writing in place takes %s, and attention reads no more than it "
-    .. "does now"):format(evidence.time(evidence.SHORT_NS))
+  return evidence.faster(stage, joins, over * PER_ATTENTION * attention.calls), evidence.say("two "
+    .. "joins per attention are the cache's, writing in place takes %T, and attention reads no "
+    .. "more than it does now", evidence.SHORT_NS)
 end
 
 
@@ -28,11 +28,10 @@ local function found(results, stage, joins, attention)
   return {
     title = ("%s re-concatenates the KV cache in every step"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.seen("%s joins of tensors for %s attention kernels per step, %s of a step",
-        evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps),
-        evidence.time(joins.ns / stage.steps)),
-      cache and evidence.note("model", "the cache is %s on average, which each step reads and "
-        .. "writes once more", evidence.bytes(cache / stage.steps)) or nil,
+      evidence.seen("%N joins of tensors for %N attention kernels per step, %T of a step",
+        joins.calls / stage.steps, attention.calls / stage.steps, joins.ns / stage.steps),
+      cache and evidence.note("model", "the cache is %B on average, which each step reads and "
+        .. "writes once more", cache / stage.steps) or nil,
     }, joins, stage),
     try = "a static KV cache (" .. evidence.remedy(results,
       "transformers: cache_implementation=\"static\"; else ", "") .. "a tensor of the "
@@ -67,8 +66,8 @@ function rule.examine_stage(results, stage, report)
   local joins, attention, are_of_cache = joins_of(results, stage)
   if attention.calls == 0 then return "no attention kernel is known by its name" end
   if not are_of_cache then
-    return ("%s joins of tensors for %s attention kernels per step"):format(
-      evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps))
+    return evidence.say("%N joins of tensors for %N attention kernels per step",
+      joins.calls / stage.steps, attention.calls / stage.steps)
   end
   report.finding(found(results, stage, joins, attention))
 end

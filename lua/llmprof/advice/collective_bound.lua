@@ -18,16 +18,15 @@ local function find_untold(results, report, verdict)
     time = time * evidence.ranks_in_stage(results)
     local ns = evidence.in_collectives(stage)
     times, sum = times + time * stage.wall.count, sum + ns * stage.wall.count
-    notes[i] = evidence.note(source, "kernels of collectives take %s of %s of %s",
-      evidence.time(ns), evidence.time(time), stage.name)
+    notes[i] = evidence.note(source, "kernels of collectives take %T of %T of %s", ns, time,
+      stage.name)
   end
   if times == 0 or sum < MOST * times then return verdict.text end
-  table.insert(notes, 1, evidence.seen("%s of the stages' %s: %s", evidence.time(sum),
-    evidence.time(times), verdict.text))
+  table.insert(notes, 1, evidence.seen("%T of the stages' %T: %s", sum, times, verdict.text))
   report.finding {
     blocking = true,
-    title = ("%s of the time is in collectives, and what they wait for is not in the capture")
-      :format(evidence.percent(sum / times)),
+    title = evidence.say("%P of the time is in collectives, and what they wait for is not in the "
+      .. "capture", sum / times),
     evidence = notes,
     try = "open the files of all ranks together (llmprof report FOLDER): the rank that the others "
       .. "wait for comes before what this one does",
@@ -49,8 +48,7 @@ function rule.examine(results, report)
     title = "moving data between the GPUs takes much of their time",
     evidence = {
       evidence.seen("%s", verdict.text),
-      evidence.seen("%s of %s are hidden behind computing", evidence.time(totals.hidden_ns),
-        evidence.time(totals.collective_ns)),
+      evidence.seen("%T of %T are hidden behind computing", totals.hidden_ns, totals.collective_ns),
     },
     try = "fewer GPUs in tensor parallel, combined with data parallel; collectives that run while "
       .. "the next kernels compute; fused all-reduce and norm; see whether all GPUs are joined by "

@@ -28,20 +28,20 @@ function rule.examine_stage(results, stage, report)
   local made = stage.collectives
   if not made then return "there are no collectives" end
   if made.in_row < math.max(MOST * made.calls, LEAST) then
-    return ("%s of %s follow another one at once"):format(evidence.count(made.in_row),
+    return evidence.say("%N of %s follow another one at once", made.in_row,
       evidence.things(made.calls, "collective"))
   end
   local ns = made.in_row * made.p50_ns
   if made.p50_ns > SHORT_NS or ns < WORTH * stage.wall.mean_ns then
-    return ("collectives in a row take %s each"):format(evidence.time(made.p50_ns))
+    return evidence.say("collectives in a row take %T each", made.p50_ns)
   end
   local group = evidence.kernels(results, stage, evidence.is_collective)
   report.finding {
-    title = ("%s divides what its ranks exchange into %s collectives in a row"):format(stage.name,
-      evidence.count(made.calls / math.max(made.calls - made.in_row, 1))),
-    evidence = { evidence.seen("%s of %s follow another of their kind, with no other kernel "
-      .. "between; half of them take less than %s, which is latency", evidence.count(made.in_row),
-      evidence.things(made.calls, "collective"), evidence.time(made.p50_ns)) },
+    title = evidence.say("%s divides what its ranks exchange into %N collectives in a row",
+      stage.name, made.calls / math.max(made.calls - made.in_row, 1)),
+    evidence = { evidence.seen("%N of %s follow another of their kind, with no other kernel "
+      .. "between; half of them take less than %T, which is latency", made.in_row,
+      evidence.things(made.calls, "collective"), made.p50_ns) },
     try = "one collective over all of it: join tensors, or group the calls (ncclGroupStart and "
       .. "ncclGroupEnd" .. evidence.remedy(results, ", torch.distributed._coalescing_manager", "")
       .. ")",

@@ -29,16 +29,6 @@ evidence.TIMELINE, evidence.COUNTERS = "timeline", "counters"
 
 -- ---- what a finding says ----
 
--- One piece of evidence. source: where its numbers are from.
-function evidence.note(source, format, ...)
-  return { text = format:format(...), source = source }
-end
-
-
--- The same of the timeline.
-function evidence.seen(format, ...) return evidence.note(evidence.TIMELINE, format, ...) end
-
-
 evidence.time = text.duration
 
 
@@ -61,6 +51,33 @@ end
 
 
 function evidence.percent(share) return text.number(share * 100, share < 0.1 and 1 or 0) .. " %" end
+
+
+local writers = { T = evidence.time, N = evidence.count, P = evidence.percent, B = evidence.bytes }
+
+-- A text by a format of string.format that also knows %T, ns as a time, %N, a count, %P, a share
+-- in percent, and %B, bytes.
+function evidence.say(format, ...)
+  local values, at = table.pack(...), 0
+  local plain = format:gsub("%%[-+ #%d.]*([%a%%])", function(letter)
+    if letter ~= "%" then at = at + 1 end
+    local write = writers[letter]
+    if not write then return nil end
+    values[at] = write(values[at])
+    return "%s"
+  end)
+  return plain:format(table.unpack(values, 1, values.n))
+end
+
+
+-- One piece of evidence. source: where its numbers are from.
+function evidence.note(source, format, ...)
+  return { text = evidence.say(format, ...), source = source }
+end
+
+
+-- The same of the timeline.
+function evidence.seen(format, ...) return evidence.note(evidence.TIMELINE, format, ...) end
 
 
 -- A part of a whole; of nothing it is none.
@@ -347,10 +364,9 @@ function evidence.largest(group, stage, more, is_of_timeline)
     local kernel = group.list[i]
     local told = more and (is_of_timeline or kernel.counters)
     local calls = evidence.count(kernel.calls / stage.wall.count)
-    notes[i] = evidence.note(told and not is_of_timeline and "timeline, counters"
-      or evidence.TIMELINE, "kernel %d, %s: %s %s, %s%s", kernel.id, kernel.label,
-      calls, calls == "1" and "call" or "calls",
-      evidence.time(kernel.total_ns / stage.wall.count), told and more(kernel) or "")
+    notes[i] = evidence.note(told and not is_of_timeline and "timeline, counters" or evidence.TIMELINE, "kernel "
+      .. "%d, %s: %s %s, %T%s", kernel.id, kernel.label, calls, calls == "1" and "call" or "calls",
+      kernel.total_ns / stage.wall.count, told and more(kernel) or "")
   end
   return notes
 end

@@ -18,8 +18,8 @@ function rule.examine(results, report)
   local busiest = lists.largest(record.ranks, "expert_ns")
   report.finding {
     title = ("rank %d has more work for its experts than the others"):format(busiest.rank),
-    evidence = { evidence.seen("%s in kernels of experts, %.2f times the mean over ranks",
-      evidence.time(busiest.expert_ns), record.expert_imbalance) },
+    evidence = { evidence.seen("%T in kernels of experts, %.2f times the mean over ranks",
+      busiest.expert_ns, record.expert_imbalance) },
     try = "copies of the busiest experts, placed again by load (vLLM: "
       .. "--enable-eplb, SGLang: --enable-eplb), or another division of experts",
   }

@@ -33,13 +33,11 @@ local function found(results, stage, experts, products)
   return {
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
-      evidence.seen("%s matmuls per step, none grouped",
-        evidence.count(products.calls / stage.steps)),
-      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture", "%s "
-        .. "experts run per step in %d layers, %s operations each", evidence.count(runs), layers,
-        evidence.count(operations)),
-      #waits > 0 and evidence.seen("%s waits per step inside the layers",
-        evidence.count(calls / stage.steps)) or nil,
+      evidence.seen("%N matmuls per step, none grouped", products.calls / stage.steps),
+      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture", "%N "
+        .. "experts run per step in %d layers, %N operations each", runs, layers, operations),
+      #waits > 0 and evidence.seen("%N waits per step inside the layers",
+        calls / stage.steps) or nil,
     },
     try = ("a grouped matmul over all experts (%sa fused MoE kernel), with the choice of experts "
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
@@ -71,13 +69,13 @@ function rule.examine_stage(results, stage, report)
   local products = evidence.kernels(results, stage, evidence.is_whole_product)
   local grouped = evidence.kernels(results, stage, evidence.is_grouped_product)
   if grouped.calls > 0 then
-    return ("experts are grouped: %s of %s matmuls per step"):format(
-      evidence.count(grouped.calls / stage.steps), evidence.count(products.calls / stage.steps))
+    return evidence.say("experts are grouped: %N of %N matmuls per step",
+      grouped.calls / stage.steps, products.calls / stage.steps)
   end
   local per_step = PER_EXPERT * experts.active * (experts.layers - experts.dense) -- of one token
   if not experts.seen and (per_step <= 0 or products.calls < per_step * stage.steps) then
-    return ("%s matmuls per step are fewer than %d, which a loop over experts would make"):format(
-      evidence.count(products.calls / stage.steps), per_step)
+    return evidence.say("%N matmuls per step are fewer than %d, which a loop over experts would "
+      .. "make", products.calls / stage.steps, per_step)
   end
   report.finding(found(results, stage, experts, products))
 end

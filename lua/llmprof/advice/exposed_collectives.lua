@@ -23,8 +23,8 @@ function rule.examine_stage(results, stage, report)
   if not own then return "no collectives have a stream of their own" end
   local hidden = 1 - own.alone_ns / math.max(own.ns, 1)
   if hidden > HIDDEN or own.alone_ns < WORTH * stage.wall.mean_ns then
-    return ("%s of %s in collectives on streams of their own are hidden"):format(
-      evidence.percent(hidden), evidence.time(own.ns))
+    return evidence.say("%P of %T in collectives on streams of their own are hidden", hidden,
+      own.ns)
   end
   -- does the program choose which have a stream of their own? Libraries that give one to all, as
   -- PyTorch before 2.8, say nothing of what it wants
@@ -38,9 +38,8 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s computes nothing during its collectives, though they have a stream of their own")
       :format(stage.name),
-    evidence = { evidence.seen("%s on streams of their own take %s, and for %s of it no other "
-      .. "kernel runs", evidence.things(own.calls, "collective"), evidence.time(own.ns),
-      evidence.time(own.alone_ns)) },
+    evidence = { evidence.seen("%s on streams of their own take %T, and for %T of it no other "
+      .. "kernel runs", evidence.things(own.calls, "collective"), own.ns, own.alone_ns) },
     try = "wait for a collective where its result is read, and not where it is called; where the "
       .. "next kernels need it, divide the batch in two, and compute one half while the other's "
       .. "is on its way",

@@ -32,10 +32,9 @@ local function found(results, stage, best, bandwidth, share)
   return {
     title = ("%s is held up by the bytes of %s"):format(stage.name, best.what),
     evidence = {
-      evidence.note("model", "reading its bytes takes %s of the time at the memory's speed",
-        evidence.percent(share)),
-      evidence.note("model", "8 bits instead of %s save %s of %s", best.format,
-        evidence.bytes(best.bytes), evidence.bytes(stage.cost.bytes)),
+      evidence.note("model", "reading its bytes takes %P of the time at the memory's speed", share),
+      evidence.note("model", "8 bits instead of %s save %B of %B", best.format, best.bytes,
+        stage.cost.bytes),
     },
     try = best.what == "weights" and "weights of 8 bits (fp8 or int8) or 4 bits (AWQ, GPTQ), "
       .. "checked for accuracy" or "a KV cache in fp8, grouped-query or latent attention",
@@ -56,7 +55,7 @@ function rule.examine_stage(results, stage, report)
   local least = stage.cost.bytes / bandwidth * 1e9
   local share = evidence.part(least, (evidence.stage_time(results, stage)))
   if share < WORTH then
-    return ("moving its bytes takes %s of the time"):format(evidence.percent(share))
+    return evidence.say("moving its bytes takes %P of the time", share)
   elseif stage.efficiency.floor_bound == "compute" then
     return "its matmuls, not its bytes, set the least time"
   end

@@ -28,12 +28,12 @@ function rule.examine(results, report)
   if not repeats.first_is_outlier then
     return ("the first repeat took %.2f times as long as the others"):format(repeats.slowdown)
   end
-  local notes = { evidence.seen("the first repeat took %.1f times as long as the others, %s more",
-    repeats.slowdown, evidence.time(repeats.first_excess_ns)) }
+  local notes = { evidence.seen("the first repeat took %.1f times as long as the others, %T more",
+    repeats.slowdown, repeats.first_excess_ns) }
   for _, stage in ipairs(evidence.stages(results)) do
     local excess = excess_of(results, stage)
     if excess and excess > 0 then
-      notes[#notes + 1] = evidence.seen("%s of it in %s", evidence.time(excess), stage.name)
+      notes[#notes + 1] = evidence.seen("%T of it in %s", excess, stage.name)
     end
   end
   report.finding {

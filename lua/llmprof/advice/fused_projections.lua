@@ -30,14 +30,13 @@ function rule.examine_stage(results, stage, report)
   local all, saved = expected(decoder, grouped.calls > 0)
   local per_step = (products.calls - grouped.calls) / stage.steps
   if per_step < all then
-    return ("%s matmuls per step, %d without fused projections"):format(
-      evidence.count(per_step), all)
+    return evidence.say("%N matmuls per step, %d without fused projections", per_step, all)
   end
   report.finding {
     title = ("%s computes query, key and value, and gate and up, as matmuls of their own")
       :format(stage.name),
     evidence = {
-      evidence.seen("%s matmuls per step", evidence.count(per_step)),
+      evidence.seen("%N matmuls per step", per_step),
       evidence.note("model.architecture", "%d layers make %d without fused projections, %d with "
         .. "them", decoder.layers, all, all - saved),
     },

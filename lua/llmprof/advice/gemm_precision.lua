@@ -59,8 +59,8 @@ local function report_odd(results, stage, report)
   if group.share < WORTH_ODD then return end
   report.finding {
     title = ("%s multiplies 16-bit matrices by kernels for odd dimensions"):format(stage.name),
-    evidence = evidence.with_kernels({ evidence.seen("%s of the stage's GPU time",
-      evidence.percent(group.share)) }, group, stage),
+    evidence = evidence.with_kernels({ evidence.seen("%P of the stage's GPU time",
+      group.share) }, group, stage),
     try = "dimensions and strides that are multiples of 8 take the tensor cores: pad the "
       .. "vocabulary, or whichever is odd",
     kernels = group.ids,
@@ -74,7 +74,7 @@ function rule.examine_stage(results, stage, report)
     return evidence.is_product(kernel) and kind_of(kernel) ~= nil
   end)
   if slow.share >= WORTH then
-    local notes = { evidence.seen("%s of the stage's GPU time", evidence.percent(slow.share)) }
+    local notes = { evidence.seen("%P of the stage's GPU time", slow.share) }
     for i, note in ipairs(evidence.largest(slow, stage)) do
       local kind, source = kind_of(slow.list[i])
       notes[i + 1] = evidence.note(source or "kernel name", "%s, %s", note.text, kind)
@@ -92,8 +92,7 @@ function rule.examine_stage(results, stage, report)
       kernels = slow.ids,
     }
   end
-  return ("matmuls named as fp32, tf32 or fp64 take %s of the GPU time"):format(
-    evidence.percent(slow.share))
+  return evidence.say("matmuls named as fp32, tf32 or fp64 take %P of the GPU time", slow.share)
 end
 
 

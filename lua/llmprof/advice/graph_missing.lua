@@ -15,19 +15,19 @@ local IN_PART = 1.1
 function rule.examine_stage(results, stage, report)
   local per_step = stage.launches / stage.steps
   if evidence.replays_graphs(stage) then
-    return ("graphs are replayed: %s kernels in %s launches per step"):format(
-      evidence.count(stage.kernels / stage.steps), evidence.count(per_step))
+    return evidence.say("graphs are replayed: %N kernels in %N launches per step",
+      stage.kernels / stage.steps, per_step)
   elseif per_step < FEWEST then
-    return ("%s launches per step"):format(evidence.count(per_step))
+    return evidence.say("%N launches per step", per_step)
   elseif not evidence.is_held_up(results, stage) then
-    return ("the GPU waits for %s of the time: launches keep ahead of it"):format(
-      evidence.percent(evidence.waiting_share(results, stage)))
+    return evidence.say("the GPU waits for %P of the time: launches keep ahead of it",
+      evidence.waiting_share(results, stage))
   end
   report.finding {
     title = ("the steps of %s are not replayed as a CUDA graph"):format(stage.name),
     evidence = {
-      evidence.seen("%s launches and %s kernels per step, %s", evidence.count(per_step),
-        evidence.count(stage.kernels / stage.steps),
+      evidence.seen("%N launches and %N kernels per step, %s", per_step,
+        stage.kernels / stage.steps,
         stage.kernels > IN_PART * stage.launches and "which graphs hold in part" or "no graph"),
     },
     try = ("capture one step as a CUDA graph%s, once its shapes are static and nothing in it waits "

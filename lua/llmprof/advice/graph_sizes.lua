@@ -90,8 +90,8 @@ end
 local function report_padded(made, report)
   report.finding {
     stage = "decode", title = "decode steps run in CUDA graphs of larger batches",
-    evidence = { evidence.seen("%s of %s decode steps: batches %s at least",
-      evidence.count(made.padded), evidence.count(made.all), table.concat(made.as, ", ")) },
+    evidence = { evidence.seen("%N of %N decode steps: batches %s at least", made.padded, made.all,
+      table.concat(made.as, ", ")) },
     try = "capture graphs of the batches that are served most",
   }
 end

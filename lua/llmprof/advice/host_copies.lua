@@ -38,8 +38,8 @@ local function report_through_host(results, stage, calls, bytes, report)
   report.finding {
     title = ("data of %s goes to the host and comes back"):format(stage.name),
     evidence = { evidence.seen("%s of %s to the host, each followed by a wait and one of as much "
-      .. "back; the GPU is idle for %s of %s", evidence.things(calls, "copy"), text.bytes(bytes),
-      evidence.time(stage.gpu_idle_ns), evidence.time(stage.wall.mean_ns)) },
+      .. "back; the GPU is idle for %T of %T", evidence.things(calls, "copy"), text.bytes(bytes),
+      stage.gpu_idle_ns, stage.wall.mean_ns) },
     try = ("leave it on the GPU: to another rank by NCCL, an MPI that takes memory of the GPU, or "
       .. "a copy from GPU to GPU; what the CPU computes with it by a kernel%s"):format(
       evidence.remedy(results, " (torch.distributed with the backend nccl)", "")),
@@ -69,29 +69,28 @@ function rule.examine_stage(results, stage, report)
   end)
   local of = pageable.bytes and copies.bytes and "bytes" or "ns"
   if alone < WORTH * time or 2 * pageable[of] >= copies[of] then
-    return ("the GPU does nothing but copy from or to the host for %s of %s"):format(
-      evidence.percent(evidence.part(alone, time)), stage.name)
+    return evidence.say("the GPU does nothing but copy from or to the host for %P of %s",
+      evidence.part(alone, time), stage.name)
   end
   local computing = math.max(stage.gpu_busy_ns - alone, 0)
   report.finding {
-    title = ("%s copies from or to the host for %s of its time, and computes nothing meanwhile")
-      :format(stage.name, evidence.percent(alone / time)),
+    title = evidence.say("%s copies from or to the host for %P of its time, and computes nothing "
+      .. "meanwhile", stage.name, alone / time),
     evidence = {
       copies.bytes and evidence.seen("%s of %s, %s/s while they run",
         evidence.things(copies.calls, "copy"), text.bytes(copies.bytes),
-        text.bytes(copies.bytes / copies.ns * 1e9)) or evidence.seen("%s, %s on the GPU",
-          evidence.things(copies.calls, "copy"), evidence.time(copies.ns)),
-      evidence.seen("nothing else runs for %s of %s; other work takes %s, which is the most that "
-        .. "copying at the same time can hide", evidence.time(alone), evidence.time(time),
-        evidence.time(computing)),
+        text.bytes(copies.bytes / copies.ns * 1e9)) or evidence.seen("%s, %T on the GPU",
+          evidence.things(copies.calls, "copy"), copies.ns),
+      evidence.seen("nothing else runs for %T of %T; other work takes %T, which is the most that "
+        .. "copying at the same time can hide", alone, time, computing),
     },
     try = "keep on the GPU what is copied each time (weights that are offloaded, a cache that was "
       .. "moved out), or make it smaller (8 bits); copy what comes next on a stream of its own "
       .. "while kernels run",
     changes = { ("remove(%s)"):format(evidence.transfers(stage,
       'direction = { "host to device", "device to host" }')) },
-    assumption = ("nothing is copied; copies during all other work leave %s of them"):format(
-      evidence.time(math.max(alone - computing, 0))),
+    assumption = evidence.say("nothing is copied; copies during all other work leave %T of them",
+      math.max(alone - computing, 0)),
   }
 end
 

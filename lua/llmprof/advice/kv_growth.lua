@@ -27,26 +27,26 @@ function rule.examine(results, report)
     return "steps of an engine serve several requests: their length follows the batch"
   end
   if steps < FEWEST then
-    return ("%s steps are too few for a slope"):format(evidence.count(steps))
+    return evidence.say("%N steps are too few for a slope", steps)
   end
   if tpot.trend == "none" then
     return "no trend over the steps: their slope may be chance"
   elseif slope < 0 then
     return "steps do not get longer"
   elseif slope * steps < WORTH * tpot.mean_ns then
-    return ("steps get %s longer over the decode, less than %s of one"):format(
-      evidence.time(slope * steps), evidence.percent(WORTH))
+    return evidence.say("steps get %T longer over the decode, less than %P of one", slope * steps,
+      WORTH)
   end
   report.finding {
     stage = decode.name,
     title = "decode slows down as the context grows",
     evidence = {
       evidence.note(tpot.source == "metrics" and "metrics.json" or evidence.TIMELINE, "each step "
-        .. "takes %s%s longer than the one before, %s over %s steps of %s", evidence.time(slope),
-        tpot.slope_error_ns and " ± " .. evidence.time(tpot.slope_error_ns) or "",
-        evidence.time(slope * steps), evidence.count(steps), evidence.time(tpot.mean_ns)),
-      evidence.note("extrapolated", "a step would take %s after %s more tokens",
-        evidence.time(tpot.mean_ns + slope * (steps / 2 + FAR)), evidence.count(FAR)),
+        .. "takes %T%s longer than the one before, %T over %N steps of %T", slope,
+        tpot.slope_error_ns and " ± " .. evidence.time(tpot.slope_error_ns) or "", slope * steps,
+        steps, tpot.mean_ns),
+      evidence.note("extrapolated", "a step would take %T after %N more tokens",
+        tpot.mean_ns + slope * (steps / 2 + FAR), FAR),
     },
     try = "a KV cache of 8 bits, grouped-query or latent attention, paged attention with split-K; "
       .. "a cache that is concatenated at each step copies itself: preallocate it",

@@ -11,11 +11,9 @@ local LITTLE, QUEUE = 0.5, 1
 
 
 local function report_preemptions(engine, report)
-  local notes = { evidence.note(PAGE, "%s preemptions in the window",
-    evidence.count(engine.preemptions)) }
+  local notes = { evidence.note(PAGE, "%N preemptions in the window", engine.preemptions) }
   if engine.kv_use then
-    notes[2] = evidence.note(PAGE, "up to %s of the KV cache was in use",
-      evidence.percent(engine.kv_use.max))
+    notes[2] = evidence.note(PAGE, "up to %P of the KV cache was in use", engine.kv_use.max)
   end
   report.finding {
     title = "the KV cache is too small for this load: requests are preempted", evidence = notes,
@@ -35,7 +33,7 @@ function rule.examine(results, report)
   elseif not (kv and running and waiting) then
     return report.abstain "the engine's page lacks KV use, running or waiting requests"
   elseif kv.max >= LITTLE then
-    return ("up to %s of the KV cache is in use"):format(evidence.percent(kv.max))
+    return evidence.say("up to %P of the KV cache is in use", kv.max)
   elseif waiting.mean < QUEUE then
     return "no requests wait"
   end
@@ -43,7 +41,7 @@ function rule.examine(results, report)
     title = "requests wait while most of the KV cache is free",
     evidence = {
       evidence.note(PAGE, "%.1f requests wait on the mean, %.1f run", waiting.mean, running.mean),
-      evidence.note(PAGE, "at most %s of the KV cache is in use", evidence.percent(kv.max)),
+      evidence.note(PAGE, "at most %P of the KV cache is in use", kv.max),
     },
     try = "larger batches (vLLM: --max-num-seqs, --max-num-batched-tokens, SGLang: "
       .. "--max-running-requests, TensorRT-LLM: max_batch_size, llama.cpp: --parallel)",

@@ -61,13 +61,13 @@ function rule.examine_stage(results, stage, report)
   local long = long_kernels(results, stage)
   local share = evidence.part(long.ns, stage.gpu_time_ns)
   if share < WORTH then
-    return ("long additions and copies take %s of the GPU time"):format(evidence.percent(share))
+    return evidence.say("long additions and copies take %P of the GPU time", share)
   end
   report.finding {
-    title = ("%s of the GPU time of %s goes into large additions and copies"):format(
-      evidence.percent(share), stage.name),
+    title = evidence.say("%P of the GPU time of %s goes into large additions and copies", share,
+      stage.name),
     evidence = {
-      evidence.seen("%s, %s together", things(long), evidence.time(long.ns)),
+      evidence.seen("%s, %T together", things(long), long.ns),
     },
     try = ("fuse them into the kernel before or after: attention that takes the bias (or "
       .. "computes it inside%s), an epilogue of the matmul%s"):format(

@@ -31,19 +31,17 @@ local function what_was_seen(results, stage)
   local time, source = evidence.stage_time(results, stage)
   local profiled = source ~= evidence.TIMELINE and "under the profiler, " or ""
   local notes = {
-    evidence.note(source, "it takes %s, of which the GPU works %s", evidence.time(time),
-      evidence.time(stage.gpu_busy_ns)),
-    evidence.seen("%swhile the GPU was idle the CPU spent %s in launching calls and %s outside "
-      .. "CUDA", profiled, evidence.time(stage.waiting.launch_ns),
-      evidence.time(stage.waiting.host_ns)),
-    evidence.seen("%s%s launches, %s in launching calls", profiled, evidence.count(stage.launches),
-      evidence.time(stage.api.launch.ns)),
+    evidence.note(source, "it takes %T, of which the GPU works %T", time, stage.gpu_busy_ns),
+    evidence.seen("%swhile the GPU was idle the CPU spent %T in launching calls and %T outside "
+      .. "CUDA", profiled, stage.waiting.launch_ns, stage.waiting.host_ns),
+    evidence.seen("%s%N launches, %T in launching calls", profiled, stage.launches,
+      stage.api.launch.ns),
   }
   local collectives = evidence.in_collectives(stage)
   local elsewhere = evidence.is_scheduled_elsewhere(results)
   if collectives >= NOTABLE * stage.gpu_busy_ns and not elsewhere then
-    notes[#notes + 1] = evidence.seen("%s of the GPU's work are collectives, in which it waits for "
-      .. "the CPUs of other ranks, too", evidence.time(collectives))
+    notes[#notes + 1] = evidence.seen("%T of the GPU's work are collectives, in which it waits for "
+      .. "the CPUs of other ranks, too", collectives)
   end
   if stage.kernels_per_token then
     notes[#notes + 1] = evidence.seen("%s per step",
@@ -62,13 +60,13 @@ local function title_of(results, stage)
   if launches_block(stage) then
     return ("calls that launch kernels of %s return when these have ended"):format(stage.name)
   elseif evidence.replays_graphs(stage) then
-    return ("%s leaves the GPU idle for %s of its time between its CUDA graphs")
-      :format(stage.name, evidence.percent(share))
+    return evidence.say("%s leaves the GPU idle for %P of its time between its CUDA graphs",
+      stage.name, share)
   elseif share >= evidence.LAUNCH_BOUND then
     return ("%s is %s"):format(stage.name,
       is_launch_bound(stage) and "launch-bound" or "CPU-bound")
   end
-  return ("%s leaves the GPU idle for %s of its time"):format(stage.name, evidence.percent(share))
+  return evidence.say("%s leaves the GPU idle for %P of its time", stage.name, share)
 end
 
 
@@ -102,8 +100,7 @@ end
 function rule.examine_stage(results, stage, report)
   if not stage.waiting then return "what the CPU did meanwhile is not known" end
   if not evidence.is_held_up(results, stage) then
-    return ("the GPU waits for %s of the time"):format(
-      evidence.percent(evidence.waiting_share(results, stage)))
+    return evidence.say("the GPU waits for %P of the time", evidence.waiting_share(results, stage))
   end
   if results.engine and results.repeats and results.repeats.whole_run then
     return "the whole run of a server holds its start, too, and times without a request"
@@ -111,8 +108,8 @@ function rule.examine_stage(results, stage, report)
   local uneven, time = uneven_steps.waiting_of(stage), evidence.stage_time(results, stage)
   local rest = evidence.part(evidence.waiting(results, stage) - uneven, time - uneven)
   if uneven > 0 and rest < evidence.HELD_UP then
-    return ("but in the steps that are longer than the others the GPU waits for %s of the time")
-      :format(evidence.percent(math.max(rest, 0)))
+    return evidence.say("but in the steps that are longer than the others the GPU waits for %P of "
+      .. "the time", math.max(rest, 0))
   end
   local elsewhere = evidence.is_scheduled_elsewhere(results)
   report.finding {

@@ -25,14 +25,13 @@ end
 local function notes_of(group, copies, stage)
   local notes = {}
   if group.calls > 0 then
-    notes[1] = evidence.seen("%s copies, joins, gathers and permutations take %s, %s of the "
-      .. "stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
-      evidence.percent(group.share))
+    notes[1] = evidence.seen("%N copies, joins, gathers and permutations take %T, %P of the "
+      .. "stage's GPU time", group.calls, group.ns, group.share)
   end
   if copies.calls > 0 then
-    notes[#notes + 1] = evidence.seen("%s within the GPU's memory take %s, %s of the stage's GPU "
-      .. "time%s", evidence.things(copies.calls, "copy"), evidence.time(copies.ns),
-      evidence.percent(evidence.part(copies.ns, stage.gpu_time_ns)),
+    notes[#notes + 1] = evidence.seen("%s within the GPU's memory take %T, %P of the stage's GPU "
+      .. "time%s", evidence.things(copies.calls, "copy"), copies.ns,
+      evidence.part(copies.ns, stage.gpu_time_ns),
       copies.bytes and ": " .. evidence.bytes(copies.bytes) or "")
   end
   return notes
@@ -84,8 +83,8 @@ function rule.examine_stage(results, stage, report)
       confidence = "low",
     }
   end
-  return ("%s copies, joins, gathers and permutations, %s of the GPU time"):format(
-    evidence.count(all.calls), evidence.percent(share))
+  return evidence.say("%N copies, joins, gathers and permutations, %P of the GPU time", all.calls,
+    share)
 end
 
 

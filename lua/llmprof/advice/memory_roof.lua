@@ -17,8 +17,7 @@ return evidence.rule_of_kernels {
     return counters and (counters.dram_percent or 0) >= NEAR and counters.bound ~= "unknown"
   end,
   title = function(stage, roof)
-    return ("%s of the GPU time of %s is at the memory's speed"):format(
-      evidence.percent(roof.share), stage.name)
+    return evidence.say("%P of the GPU time of %s is at the memory's speed", roof.share, stage.name)
   end,
   note = function(roof)
     return "%s in kernels at %d %% or more of the DRAM bandwidth", evidence.time(roof.ns), NEAR

@@ -48,8 +48,8 @@ function rule.examine_stage(results, stage, report)
   local most, changes = changes_of(stage, group)
   report.finding {
     title = ("attention of %s runs kernels of an older generation than the GPU"):format(stage.name),
-    evidence = { evidence.seen("%s in kernels of %s, %s of the GPU time, on compute capability "
-      .. "%.1f", evidence.time(group.ns), most[2], evidence.percent(group.share), capability) },
+    evidence = { evidence.seen("%T in kernels of %s, %P of the GPU time, on compute capability "
+      .. "%.1f", group.ns, most[2], group.share, capability) },
     try = "FlashAttention 3, cuDNN's attention or FlashInfer, where head size and number format "
       .. "allow (vLLM: VLLM_FLASH_ATTN_VERSION=3 or VLLM_ATTENTION_BACKEND)"
       .. evidence.remedy(results, "; no torch.nn.attention.sdpa_kernel that rules these out", ""),

@@ -13,18 +13,17 @@ function rule.examine_stage(results, stage, report)
   if not other then return "no launches of several kernels last longer by about one time" end
   local share = other.excess_ns / stage.wall.mean_ns
   if share < WORTH then
-    return ("launches that last longer take %s of the time"):format(evidence.percent(share))
+    return evidence.say("launches that last longer take %P of the time", share)
   end
   local group = evidence.kernels(results, stage, function(kernel)
     return lists.has(other.names, kernel.short_name)
   end)
   report.finding {
     title = ("another program works on the GPU during %s"):format(stage.name),
-    evidence = { evidence.seen("%s launches of %s, few of each, last longer than others like them, "
-      .. "half of them by %s or more: the GPU went to another program", evidence.count(other.calls),
-      evidence.things(other.kinds, "kernel"), evidence.time(other.p50_ns)),
-      evidence.seen("%s of %s are that", evidence.time(other.excess_ns),
-        evidence.time(stage.wall.mean_ns)) },
+    evidence = { evidence.seen("%N launches of %s, few of each, last longer than others like them, "
+      .. "half of them by %T or more: the GPU went to another program", other.calls,
+      evidence.things(other.kinds, "kernel"), other.p50_ns),
+      evidence.seen("%T of %T are that", other.excess_ns, stage.wall.mean_ns) },
     try = "see what else runs there (nvidia-smi) and stop it, or give it another GPU or a part of "
       .. "one (MIG)",
     changes = evidence.change(("scale(%%s, %.3g)"):format(other.usual_ns

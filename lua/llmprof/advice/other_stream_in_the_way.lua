@@ -13,8 +13,7 @@ function rule.examine_stage(results, stage, report)
   if not other then return "no stream works beyond the step that launched its kernels" end
   local share = evidence.part(other.ns, stage.wall.mean_ns)
   if share < WORTH then
-    return ("steps wait %s of the time for kernels of another stream"):format(
-      evidence.percent(share))
+    return evidence.say("steps wait %P of the time for kernels of another stream", share)
   end
   local named = lists.filtered(evidence.kernels_of(results, stage), function(kernel)
     return kernel.name == other.kernel
@@ -22,9 +21,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("kernels of another stream hold the steps of %s up"):format(stage.name),
     evidence = {
-      evidence.seen("for %s of %s kernels of steps are launched and wait, while another stream "
-        .. "runs work that outlasts its step: %s a %s, mostly %s", evidence.time(other.ns),
-        evidence.time(stage.wall.mean_ns), evidence.things(other.calls, "kernel"), stage.name,
+      evidence.seen("for %T of %T kernels of steps are launched and wait, while another stream "
+        .. "runs work that outlasts its step: %s a %s, mostly %s", other.ns, stage.wall.mean_ns,
+        evidence.things(other.calls, "kernel"), stage.name,
         named[1] and named[1].label or other.kernel),
     },
     try = "run that work where the GPU waits anyway, or in smaller pieces, by a stream of lower "

@@ -29,18 +29,17 @@ function rule.examine_stage(results, stage, report)
   local copies = evidence.copies(results, stage, function(row) return row.pageable end)
   local cost = copies.ns + stage.waiting.sync_ns
   if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
-    return ("%s in %s; with idle time in waiting calls %s of its time"):format(
+    return evidence.say("%s in %s; with idle time in waiting calls %P of its time",
       evidence.things(copies.calls, "pageable copy"), stage.name,
-      evidence.percent(evidence.part(cost, stage.wall.mean_ns)))
+      evidence.part(cost, stage.wall.mean_ns))
   end
   report.finding {
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
-      evidence.seen("%s%s, %s on the GPU", evidence.things(copies.calls, "pageable copy"),
-        copies.bytes and " of " .. text.bytes(copies.bytes) or "", evidence.time(copies.ns)),
-      evidence.seen("the CPU spent %s in %s, the GPU was idle for %s of it",
-        evidence.time(stage.api.sync.ns), evidence.things(stage.api.sync.calls, "waiting call"),
-        evidence.time(stage.waiting.sync_ns)),
+      evidence.seen("%s%s, %T on the GPU", evidence.things(copies.calls, "pageable copy"),
+        copies.bytes and " of " .. text.bytes(copies.bytes) or "", copies.ns),
+      evidence.seen("the CPU spent %T in %s, the GPU was idle for %T of it", stage.api.sync.ns,
+        evidence.things(stage.api.sync.calls, "waiting call"), stage.waiting.sync_ns),
     },
     try = evidence.remedy(results, "pin the host memory once (tensor.pin_memory()), copy with "
       .. "non_blocking=True", "pin the host memory once (cudaHostAlloc), copy with cudaMemcpyAsync")

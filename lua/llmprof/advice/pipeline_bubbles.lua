@@ -45,8 +45,8 @@ function rule.examine(results, report)
   local worst, longest = lists.largest(made.stages, "share"), lists.largest(made.stages, "busy_ns")
   local shortest = lists.largest(made.stages, function(one) return -one.busy_ns end)
   if worst.share < WORTH then
-    return ("no stage of the pipeline lies idle for more than %s of its time"):format(
-      evidence.percent(worst.share))
+    return evidence.say("no stage of the pipeline lies idle for more than %P of its time",
+      worst.share)
   end
   local stage, sent = sent_in(results)
   local is_even = longest.busy_ns < UNEVEN * shortest.busy_ns
@@ -55,9 +55,8 @@ function rule.examine(results, report)
     title = ("stage %d of the pipeline has bubbles"):format(worst.stage),
     evidence = {
       evidence.seen("%s", made.text),
-      evidence.seen("%s of %s; the stage that works longest is %d, with %s",
-        evidence.time(worst.bubble_ns), evidence.time(made.active_ns), longest.stage,
-        evidence.time(longest.busy_ns)),
+      evidence.seen("%T of %T; the stage that works longest is %d, with %T", worst.bubble_ns,
+        made.active_ns, longest.stage, longest.busy_ns),
     },
     try = remedy(longest, shortest), kernels = sent.ids,
     changes = stage and is_even and evidence.change("remove(%s)", stage, sent.list) or nil,

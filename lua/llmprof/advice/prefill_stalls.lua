@@ -51,11 +51,10 @@ local function report_small(row, most, report)
   report.finding {
     stage = "mixed", title = ("steps prefill no more than %s each"):format(
       evidence.things(row.prefilled, "token")),
-    evidence = { evidence.seen("%s steps in a row prefill %s each while other requests decode, and "
-      .. "read all weights for it", evidence.count(row.count),
-      evidence.things(row.prefilled, "token")),
-      evidence.note("hardware", "up to about %s tokens a step takes as long as reading the weights",
-        evidence.count(math.floor(most))) },
+    evidence = { evidence.seen("%N steps in a row prefill %s each while other requests decode, and "
+      .. "read all weights for it", row.count, evidence.things(row.prefilled, "token")),
+      evidence.note("hardware", "up to about %N tokens a step takes as long as reading the weights",
+        math.floor(most)) },
     try = "larger chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
       .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens): requests come to their first "
       .. "token in fewer steps, each hardly longer",
@@ -76,15 +75,14 @@ function rule.examine(results, report)
   if not (mixed and decode and mixed.interval_ns and decode.interval_ns) then
     return "no step prefills and decodes at once"
   elseif mixed.interval_ns < TIMES * decode.interval_ns then
-    return ("mixed steps take %s, decode steps %s"):format(evidence.time(mixed.interval_ns),
-      evidence.time(decode.interval_ns))
+    return evidence.say("mixed steps take %T, decode steps %T", mixed.interval_ns,
+      decode.interval_ns)
   end
-  local notes = { evidence.seen("%s steps also prefill and take %s each; a decode step takes %s",
-    evidence.count(mixed.count), evidence.time(mixed.interval_ns),
-    evidence.time(decode.interval_ns)) }
+  local notes = { evidence.seen("%N steps also prefill and take %T each; a decode step takes %T",
+    mixed.count, mixed.interval_ns, decode.interval_ns) }
   local stall = record.requests and record.requests.stall_ns
   if stall then
-    notes[2] = evidence.seen("%s of the mean time per token go to them", evidence.time(stall))
+    notes[2] = evidence.seen("%T of the mean time per token go to them", stall)
   end
   report.finding {
     stage = "mixed", title = "prefill of other requests stalls decode", evidence = notes,

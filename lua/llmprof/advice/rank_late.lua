@@ -36,9 +36,8 @@ end
 
 local function lateness(made)
   local waiting = lists.sum(made.ranks, function(own) return own.waiting_ns / #made.ranks end)
-  return evidence.seen("ranks wait %s of a step in its collectives on average, %s of that for rank "
-    .. "%d, which comes %s after the next to last", evidence.time(waiting),
-    evidence.percent(made.share), made.rank, evidence.time(made.late_ns))
+  return evidence.seen("ranks wait %T of a step in its collectives on average, %P of that for rank "
+    .. "%d, which comes %T after the next to last", waiting, made.share, made.rank, made.late_ns)
 end
 
 
@@ -48,7 +47,7 @@ local function cpu_times(made)
   for _, own in ipairs(made.ranks) do
     if own.cpu_ns and (#made.ranks <= FEW or own.rank == made.rank or own.rank == made.next_rank)
     then
-      said[#said + 1] = ("rank %d %s"):format(own.rank, evidence.time(own.cpu_ns))
+      said[#said + 1] = evidence.say("rank %d %T", own.rank, own.cpu_ns)
     end
   end
   return #said > 0 and evidence.seen("CPU time of a step, without waiting for the GPU: %s",
@@ -61,7 +60,7 @@ local function no_gain(record, made)
   local start = entry_of(made, made.rank).start_ns or 0
   return evidence.seen("its CPU and its GPU take no longer for a step than those of rank %d%s: "
     .. "steps get longer, not the time from one to the next%s", made.next_rank,
-    start > 0 and (", but it begins %s after the first rank"):format(evidence.time(start)) or "",
+    start > 0 and evidence.say(", but it begins %T after the first rank", start) or "",
     record.source == "labels" and "; the process that gives it its steps is not in the trace" or "")
 end
 
@@ -149,10 +148,10 @@ end
 
 local function report_mpi(record, late, most, report)
   report.finding { title = title_of(record, late), confidence = "high",
-    evidence = { evidence.seen("rank %d is in MPI's calls for %s, rank %d for %s", most.rank,
-      evidence.time(most.mpi_ns), late.rank, evidence.time(late.mpi_ns)),
-      evidence.seen("the kernels of rank %d take %s, those of rank %d %s", late.rank,
-        evidence.time(late.gpu_time_ns), most.rank, evidence.time(most.gpu_time_ns)) },
+    evidence = { evidence.seen("rank %d is in MPI's calls for %T, rank %d for %T", most.rank,
+      most.mpi_ns, late.rank, late.mpi_ns),
+      evidence.seen("the kernels of rank %d take %T, those of rank %d %T", late.rank,
+        late.gpu_time_ns, most.rank, most.gpu_time_ns) },
     try = remedy(record, { rank = late.rank, next_rank = most.rank, ranks = {
       { rank = late.rank, work_ns = late.gpu_time_ns }, { rank = most.rank } } }) }
 end

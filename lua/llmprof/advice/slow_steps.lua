@@ -45,7 +45,7 @@ function rule.examine_stage(results, stage, report)
   if not slow or slow.excess_ns < WORTH * slow.total_ns then
     return "no step takes many times as long as the others"
   end
-  local count = ("%s of %s"):format(evidence.count(slow.count), evidence.count(slow.of))
+  local count = evidence.say("%N of %N", slow.count, slow.of)
   if slow.ranks > 1 then -- each runs each step: it is counted on each
     count = ("%s steps, those of %d ranks together,"):format(count, slow.ranks)
   end
@@ -53,10 +53,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("a few steps of %s take many times as long as the others"):format(stage.name),
     evidence = {
-      evidence.seen("%s took %s to %s, half of all less than %s", count, evidence.time(slow.min_ns),
-        evidence.time(slow.max_ns), evidence.time(slow.median_ns)),
-      evidence.seen("%s of all its time are that%s",
-        evidence.percent(slow.excess_ns / slow.total_ns), idle or ""),
+      evidence.seen("%s took %T to %T, half of all less than %T", count, slow.min_ns, slow.max_ns,
+        slow.median_ns),
+      evidence.seen("%P of all its time are that%s", slow.excess_ns / slow.total_ns, idle or ""),
     },
     try = "warm up with the lengths and as many requests at once as are served (load.warmup, "
       .. "load.concurrency; in service, requests before the first user's): kernels that are "

@@ -54,9 +54,8 @@ function rule.examine(results, report)
   report.finding {
     stage = "decode", title = off and ("the custom all-reduce of %s is off"):format(
       results.engine.title) or "small all-reduces of decode go through NCCL",
-    evidence = { evidence.seen("%s %s of each rank in decode; each takes a median of %s once the "
-      .. "last rank is there", evidence.count(kernel.decode_count), kernel.name,
-      evidence.time(kernel.transfer_p50_ns)) },
+    evidence = { evidence.seen("%N %s of each rank in decode; each takes a median of %T once the "
+      .. "last rank is there", kernel.decode_count, kernel.name, kernel.transfer_p50_ns) },
     try = remedy(results, off),
   }
 end

@@ -25,21 +25,19 @@ function rule.examine_stage(results, stage, report)
   end)
   if small.calls < FEWEST or small.calls < WORTH * stage.kernels
     or small.share < OF_TIME and not evidence.is_held_up(results, stage) then
-    return ("%s of %s kernels are short, elementwise or reduce, and not fused: %s of the GPU time")
-      :format(evidence.count(small.calls), evidence.count(stage.kernels),
-        evidence.percent(small.share))
+    return evidence.say("%N of %N kernels are short, elementwise or reduce, and not fused: %P of "
+      .. "the GPU time", small.calls, stage.kernels, small.share)
   end
   local in_a_row = small.calls / (stage.kernels - small.calls + 1)
   if in_a_row >= IN_A_ROW then
-    return ("%s short kernels in a row, with no other between them, are no chain of a layer")
-      :format(evidence.count(in_a_row))
+    return evidence.say("%N short kernels in a row, with no other between them, are no chain of a "
+      .. "layer", in_a_row)
   end
   report.finding {
     title = ("%s runs many short elementwise kernels"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.seen("%s of %s kernels are elementwise or reduce, not fused, and shorter than about "
-        .. "%s; together %s", evidence.count(small.calls), evidence.count(stage.kernels),
-        evidence.time(evidence.SHORT_NS), evidence.time(small.ns)),
+      evidence.seen("%N of %N kernels are elementwise or reduce, not fused, and shorter than about "
+        .. "%T; together %T", small.calls, stage.kernels, evidence.SHORT_NS, small.ns),
     }, small, stage),
     try = evidence.remedy(results, "torch.compile, or fused modules", "fused kernels")
       .. " for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm",

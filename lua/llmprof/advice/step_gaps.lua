@@ -40,8 +40,8 @@ function rule.examine(results, report)
         stage = stage.name,
         title = ("the GPU is idle between the steps of %s"):format(stage.name),
         evidence = {
-          evidence.seen("%s idle between %s steps, of %s", evidence.time(steps.idle_ns),
-            evidence.count(steps.count), evidence.time(stage.wall.mean_ns)),
+          evidence.seen("%T idle between %N steps, of %T", steps.idle_ns, steps.count,
+            stage.wall.mean_ns),
           evidence.seen("the CPU spent it %s", activities(steps)),
         },
         try = "prepare the next step while the GPU works on this one: choose the token on the "
@@ -54,7 +54,7 @@ function rule.examine(results, report)
   if not marked then
     report.abstain "no range marks single steps (step of a stage in the recipe)"
   end
-  return ("the GPU is idle between steps for %s of the time"):format(evidence.percent(most))
+  return evidence.say("the GPU is idle between steps for %P of the time", most)
 end
 
 

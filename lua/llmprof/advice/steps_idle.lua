@@ -25,11 +25,10 @@ end
 local function thread_of(record, rank)
   for _, thread in ipairs(record.idle_threads or {}) do
     if thread.rank == rank and thread.phase == "decode" then
-      return ("thread %d%s was in ranges for %s%s and in CUDA calls for %s of %s of idle time; the "
-        .. "rest is of no range and no call of this process"):format(thread.tid,
-        thread.thread and " (" .. thread.thread .. ")" or "", evidence.time(thread.ranges_ns),
-        thread.range and (", mostly " .. thread.range) or "", evidence.time(thread.calls_ns),
-        evidence.time(thread.idle_ns))
+      return evidence.say("thread %d%s was in ranges for %T%s and in CUDA calls for %T of %T of "
+        .. "idle time; the rest is of no range and no call of this process", thread.tid,
+        thread.thread and " (" .. thread.thread .. ")" or "", thread.ranges_ns,
+        thread.range and (", mostly " .. thread.range) or "", thread.calls_ns, thread.idle_ns)
     end
   end
   return nil
@@ -45,13 +44,13 @@ function rule.examine(results, report)
   end)
   if not own then return "there are no decode steps" end
   if own.idle_ns < WORTH * own.interval_ns then
-    return ("the GPU waits %s between decode steps"):format(evidence.time(own.idle_ns))
+    return evidence.say("the GPU waits %T between decode steps", own.idle_ns)
   end
   local most, thread = mostly(own), thread_of(record, own.rank)
   local notes = {
-    evidence.seen("%s idle before each decode step, of %s to the next", evidence.time(own.idle_ns),
-      evidence.time(own.interval_ns)),
-    evidence.seen("of that the worker's CPU was for %s %s", evidence.time(most.ns), most.text),
+    evidence.seen("%T idle before each decode step, of %T to the next", own.idle_ns,
+      own.interval_ns),
+    evidence.seen("of that the worker's CPU was for %T %s", most.ns, most.text),
   }
   if thread then notes[3] = evidence.seen("%s", thread) end
   report.finding {

@@ -54,9 +54,8 @@ local function part_of(results, stage, groups)
   return { calls = lists.sum(groups, "calls"), notes = lists.map(lists.first(groups, 3),
     function(group)
       local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
-      return evidence.seen("%s%s, %s in them: %s", evidence.things(group.calls, "waiting call"),
-        each ~= "0" and (", %s a step"):format(each) or "", evidence.time(group.ns),
-        in_words(group))
+      return evidence.seen("%s%s, %T in them: %s", evidence.things(group.calls, "waiting call"),
+        each ~= "0" and (", %s a step"):format(each) or "", group.ns, in_words(group))
     end) }
 end
 
@@ -130,7 +129,7 @@ local function examine_stage(results, stage, report)
   if stage.api.sync.calls - ahead < PER_STEP * stage.steps then
     return ("%s in %s%s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
       evidence.things(stage.steps, "step"), ahead > 0
-        and (", %s of them while the GPU has more to do"):format(evidence.count(ahead)) or "")
+        and evidence.say(", %N of them while the GPU has more to do", ahead) or "")
   end
   local inside, last = part_of(results, stage, within), part_of(results, stage, ending)
   local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
@@ -150,12 +149,12 @@ end
 local function examine_launches(results, stage, report)
   local calls, launches = stage.api.sync.calls, stage.launches or stage.api.launch.calls
   if calls < math.max(LEAST, OF_LAUNCHES * launches) then
-    return ("%s for %s launches of %s"):format(evidence.things(calls, "waiting call"),
-      evidence.count(launches), stage.name)
+    return evidence.say("%s for %N launches of %s", evidence.things(calls, "waiting call"),
+      launches, stage.name)
   end
   report_part(stage, part_of(results, stage, stage.waits or {}), nil, {
-    title = ("%s waits for the GPU %s times, with %s launches"):format(stage.name,
-      evidence.count(calls), evidence.count(launches)),
+    title = evidence.say("%s waits for the GPU %N times, with %N launches", stage.name, calls,
+      launches),
     try = "launch ahead: wait once where the CPU needs a result; let work that depends on other "
       .. "streams wait for events (cudaStreamWaitEvent)" }, report)
 end

@@ -19,8 +19,8 @@ local rule = { name = "tail_effect", own_code = true,
     return "%s in kernels whose grid is a little more than whole waves", evidence.time(found.ns)
   end,
   why = function(kernel)
-    return (", %.1f waves, %s of all places for blocks stay empty"):format(
-      kernel.launch.waves, evidence.percent(kernel.launch.tail_share))
+    return evidence.say(", %.1f waves, %P of all places for blocks stay empty", kernel.launch.waves,
+      kernel.launch.tail_share)
   end,
   try = "a grid that fills its waves: other tiles, fewer registers so that more blocks fit, or a "
     .. "persistent kernel that hands out tiles (stream-K)",

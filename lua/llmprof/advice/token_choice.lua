@@ -24,14 +24,13 @@ local function examine_sorts(results, stage, report)
     return of_step(kernel) and is_sort(kernel)
   end).share
   if share < WORTH then
-    return ("sorts outside of layers take %s of the GPU time"):format(evidence.percent(share))
+    return evidence.say("sorts outside of layers take %P of the GPU time", share)
   end
   local sorts = evidence.kernels(results, stage, of_step)
   report.finding {
     title = ("%s sorts the vocabulary for each token"):format(stage.name),
-    evidence = evidence.with_kernels({ evidence.seen("sorts and sums outside of layers take %s, %s "
-      .. "of the stage's GPU time", evidence.time(sorts.ns),
-      evidence.percent(sorts.share)) }, sorts, stage),
+    evidence = evidence.with_kernels({ evidence.seen("sorts and sums outside of layers take %T, %P "
+      .. "of the stage's GPU time", sorts.ns, sorts.share) }, sorts, stage),
     try = "sample without sorting: kernels that reject what is outside of top-k and top-p "
       .. "(FlashInfer), or the most likely few hundred first" .. evidence.remedy(results,
         " (torch.topk)", ""),
@@ -83,7 +82,7 @@ local function examine_drafts(results, stage, draft, report)
   report.finding {
     title = ("%s drafts tokens that no step verifies"):format(stage.name),
     evidence = {
-      evidence.seen("drafts take %s of the stage's GPU time", evidence.percent(drafts.share)),
+      evidence.seen("drafts take %P of the stage's GPU time", drafts.share),
       evidence.seen("what follows them works on as many tokens as one draft: %s has no more blocks "
         .. "there", same.label),
     },

@@ -43,9 +43,9 @@ local function title_of(slow)
     or slow.groups and ("in %d groups"):format(slow.groups)
   local place = slow.where == "before" and ", before the step"
     or slow.where == "inside" and ", inside the step" or ""
-  return ("%s of %s steps%s are %s longer%s, %s"):format(evidence.count(slow.count),
-    evidence.count(slow.of), pattern and (", %s,"):format(pattern) or "",
-    milliseconds(slow.excess_ns), place, parts[slow.part])
+  return evidence.say("%N of %N steps%s are %s longer%s, %s", slow.count, slow.of,
+    pattern and (", %s,"):format(pattern) or "", milliseconds(slow.excess_ns), place,
+    parts[slow.part])
 end
 
 
@@ -76,9 +76,9 @@ function rule.examine_stage(_, stage, report)
   report.finding {
     title = title_of(slow),
     evidence = {
-      evidence.seen("the first of them is step %s; half of all steps take less than %s",
-        evidence.count(slow.first), evidence.time(slow.usual_ns)),
-      evidence.seen("%s of the time of all steps are that", evidence.percent(share)),
+      evidence.seen("the first of them is step %N; half of all steps take less than %T", slow.first,
+        slow.usual_ns),
+      evidence.seen("%P of the time of all steps are that", share),
     },
     try = not (slow.every or slow.groups) and FIRST_USE or tries[slow.part] or OTHER,
     changes = { ("even(%q)"):format(stage.name) },
