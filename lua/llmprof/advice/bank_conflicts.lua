@@ -21,8 +21,8 @@ return evidence.rule_of_kernels {
   end,
   title = "kernels of %s have bank conflicts in shared memory",
   note = function(found)
-    return "%s in kernels where %d %% of the wavefronts or more come from bank conflicts",
-      evidence.time(found.ns), MANY
+    return "%T in kernels where %d %% of the wavefronts or more come from bank conflicts", found.ns,
+      MANY
   end,
   why = function(kernel)
     return (", %.0f %% of the wavefronts, bound by %s"):format(

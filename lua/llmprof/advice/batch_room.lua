@@ -41,24 +41,13 @@ local function times(at, batch)
 end
 
 
--- The first batch, by doubling and then halving the distance, whose products take
--- longer than its bytes; nil when none up to MOST does.
+-- The first batch whose products take longer than its bytes; nil when none up to MOST does.
 local function turning_point(at)
-  local function is_compute(batch)
+  for batch = at.batch, MOST do
     local time = times(at, batch)
-    return time.compute >= time.memory
+    if time.compute >= time.memory then return batch end
   end
-  local low, high = at.batch, at.batch
-  if is_compute(low) then return low end
-  repeat
-    low, high = high, high * 2
-    if high > MOST then return nil end
-  until is_compute(high)
-  while high - low > 1 do
-    local middle = (low + high) // 2
-    if is_compute(middle) then high = middle else low = middle end
-  end
-  return high
+  return nil
 end
 
 

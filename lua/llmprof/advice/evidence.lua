@@ -163,19 +163,6 @@ function evidence.replays_graphs(stage)
 end
 
 
--- Waiting calls per step that are not the last of the step: groups of
--- stage.waits which come more often. The first is the most frequent.
-function evidence.waits_within_steps(stage)
-  local list, calls = {}, 0
-  for _, group in ipairs(stage.waits or {}) do
-    if stage.steps and group.calls >= 1.5 * stage.steps then
-      list[#list + 1], calls = group, calls + group.calls
-    end
-  end
-  return list, calls
-end
-
-
 -- The stage of that name, else the one that is this to the model: "LLM:prefill" is
 -- found as "prefill".
 function evidence.find(results, name)
@@ -217,6 +204,22 @@ function evidence.copies(results, stage, wanted)
     end
   end
   return sum
+end
+
+
+local doing = { launch = "in launching calls", sync = "in calls that wait for the GPU",
+  memory = "allocating", other = "in other CUDA calls", host = "outside CUDA",
+  graph = "in replays of graphs" }
+
+-- What the CPU did meanwhile, longest first: "9.00 ms outside CUDA, 1.00 ms in launching calls".
+-- times: launch_ns and so on, each behind a prefix, or none.
+function evidence.activities(times, prefix)
+  local list = {}
+  for class, words in pairs(doing) do
+    local ns = times[(prefix or "") .. class .. "_ns"] or 0
+    if ns > 0 then list[#list + 1] = { ns = ns, text = evidence.say("%T %s", ns, words) } end
+  end
+  return table.concat(lists.map(lists.sort(list, "-ns", "text"), "text"), ", ")
 end
 
 
@@ -359,16 +362,13 @@ end
 -- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96 ms"; more(kernel)
 -- may add to the note of one that has counters, or to any where it is of the timeline.
 function evidence.largest(group, stage, more, is_of_timeline)
-  local notes = {}
-  for i = 1, math.min(#group.list, 3) do
-    local kernel = group.list[i]
+  return lists.map(lists.first(group.list, 3), function(kernel)
     local told = more and (is_of_timeline or kernel.counters)
-    local calls = evidence.count(kernel.calls / stage.wall.count)
-    notes[i] = evidence.note(told and not is_of_timeline and "timeline, counters" or evidence.TIMELINE, "kernel "
-      .. "%d, %s: %s %s, %T%s", kernel.id, kernel.label, calls, calls == "1" and "call" or "calls",
-      kernel.total_ns / stage.wall.count, told and more(kernel) or "")
-  end
-  return notes
+    return evidence.note(told and not is_of_timeline and "timeline, counters" or evidence.TIMELINE,
+      "kernel %d, %s: %s, %T%s", kernel.id, kernel.label,
+      evidence.things(kernel.calls / stage.wall.count, "call"), kernel.total_ns / stage.wall.count,
+      told and more(kernel) or "")
+  end)
 end
 
 
@@ -413,10 +413,10 @@ function evidence.lines(results, stage, ids)
   local steps = stage.steps or 1
   for i = 1, math.min(#list, LINES) do
     local one = list[i]
-    said[i] = ("%s%s: %s, %s"):format(one.line:match "[^/]*$",
+    said[i] = evidence.say("%s%s: %s, %T", one.line:match "[^/]*$",
       one["function"] and " " .. one["function"] or "",
-      steps > 1 and evidence.count(one.calls / steps) .. " a step"
-        or evidence.things(one.calls, "call"), evidence.time(one.ns))
+      steps > 1 and evidence.say("%N a step", one.calls / steps)
+        or evidence.things(one.calls, "call"), one.ns)
   end
   if #list == 0 then return nil end
   return evidence.seen("launched in %s%s", table.concat(said, "; "),
@@ -490,8 +490,8 @@ function evidence.examine_kernels(results, report, given)
       }
     end
   end
-  return (given.silent or "such kernels take %s of the GPU time of a stage at most"):format(
-    evidence.percent(most))
+  return evidence.say(given.silent or "such kernels take %P of the GPU time of a stage at most",
+    most)
 end
 
 

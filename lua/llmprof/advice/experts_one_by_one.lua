@@ -1,6 +1,7 @@
 -- A mixture of experts computed in a loop over experts: a few small products and
 -- the kernels around them for each, and often a wait to learn which were chosen.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "experts_one_by_one", own_code = true, of_decode = true }
 
@@ -9,6 +10,9 @@ local PER_EXPERT = 3
 
 -- At least this many networks one after the other in a layer are experts where no model is known.
 local NETWORKS = 4
+
+-- Waits that come as often as this in a step are inside of it.
+local WITHIN = 1.5
 
 local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
 
@@ -26,7 +30,9 @@ end
 local function found(results, stage, experts, products)
   local layers = experts.layers - experts.dense
   local runs = runs_of(stage, experts, evidence.kernels(results, stage, is_activation))
-  local waits, calls = evidence.waits_within_steps(stage)
+  local waits = lists.filtered(stage.waits or {}, function(group)
+    return group.calls >= WITHIN * stage.steps
+  end)
   local networks = results.layers and results.layers.networks
   local operations = networks and networks.count >= experts.active and networks.operations
     or PER_EXPERT
@@ -37,7 +43,7 @@ local function found(results, stage, experts, products)
       evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture", "%N "
         .. "experts run per step in %d layers, %N operations each", runs, layers, operations),
       #waits > 0 and evidence.seen("%N waits per step inside the layers",
-        calls / stage.steps) or nil,
+        lists.sum(waits, "calls") / stage.steps) or nil,
     },
     try = ("a grouped matmul over all experts (%sa fused MoE kernel), with the choice of experts "
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),

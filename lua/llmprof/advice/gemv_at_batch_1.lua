@@ -8,8 +8,8 @@ local rule = { name = "gemv_at_batch_1",
   title = "%s multiplies matrices by single vectors (batch 1)",
   source = evidence.TIMELINE,
   note = function(products, stage)
-    return "%s of the GPU time is in %s matmuls per step, of batch 1",
-      evidence.percent(products.share), evidence.count(products.calls / stage.steps)
+    return "%P of the GPU time is in %N matmuls per step, of batch 1", products.share,
+      products.calls / stage.steps
   end,
   why = function(kernel)
     local counters = kernel.counters
@@ -20,7 +20,7 @@ local rule = { name = "gemv_at_batch_1",
   end,
   try = "batch requests: a step costs about the same for several sequences. For one "
     .. "sequence, weights of 8 or 4 bits, or speculative decoding",
-  silent = "matmuls take %s of the GPU time of decode",
+  silent = "matmuls take %P of the GPU time of decode",
 }
 
 
@@ -30,7 +30,7 @@ function rule.examine(results, report)
     report.abstain "the batch is not known (batch in metrics.json)"
     return
   end
-  if rate.batch > 1 then return "the batch is " .. evidence.count(rate.batch) end
+  if rate.batch > 1 then return evidence.say("the batch is %N", rate.batch) end
   return evidence.examine_kernels(results, report, setmetatable({
     stages = evidence.decodes(results) }, { __index = rule }))
 end

@@ -16,15 +16,12 @@ local LARGE = 1 << 20
 -- Copies to the host after which the CPU waits, and as many bytes go back: how many, and of which
 -- size; nil without.
 local function through_host(results, stage)
-  local out, back = 0, 0
-  for _, row in ipairs(results.transfers) do
-    if row.stage == stage.name and row.direction == "device to host" then
-      out = out and row.bytes and out + row.bytes
-    elseif row.stage == stage.name and row.direction == "host to device" then
-      back = back and row.bytes and back + row.bytes
-    end
+  local function bytes_of(direction)
+    local function wanted(row) return row.direction == direction end
+    return evidence.copies(results, stage, wanted).bytes
   end
-  for _, group in ipairs(out and out == back and stage.waits or {}) do
+  local out, back = bytes_of "device to host", bytes_of "host to device"
+  for _, group in ipairs(out and back and math.abs(out - back) < 1 and stage.waits or {}) do
     if group.before == "copy" and group.after == "copy" and group.calls >= 1
       and (group.bytes or 0) >= LARGE then
       return group.calls, group.bytes

@@ -1,17 +1,12 @@
--- Advice: rules over results. A rule is a file in lua/llmprof/advice:
+-- Advice: rules over results. A rule is a file in lua/llmprof/advice. docs/advice.md says how one
+-- is written and how findings are ranked, docs/results.schema.json what is in a finding.
 --
---   return {
---     name = "launch_bound",
---     examine = function(results, report) ... end,
---   }
---
--- or, for a rule that looks at each measured stage by itself, examine_stage =
--- function(results, stage, report) ... end, which is not asked when no stage was
--- measured: the rule abstains. Where of_decode = true it is asked of those whose steps are
--- counted and each make a token; without any it abstains because of without_decode, where it has
--- that reason of its own. Stages within others are asked about first where
--- children = true and the GPU works through most of them; where the rule finds
--- something there, it is not asked about the stage that they are in.
+-- A rule has examine(results, report), or examine_stage(results, stage, report), which is asked of
+-- each measured stage: where of_decode = true of those whose steps are counted and each make a
+-- token. It calls report.finding{...} for what it finds, report.abstain(why) when it lacks the data
+-- to tell, and returns the reason, one line, when it finds nothing. Where children = true, stages
+-- within others come first if the GPU works through most of them; where the rule finds something
+-- there, it is not asked about the stage that they are in.
 --
 -- Where own_code = true the remedy is a change of the program's own code. In a
 -- capture of a serving engine such findings become reasons for silence, as the
@@ -30,33 +25,13 @@
 -- Where about = "engine_metrics", say, it is asked of results that have that field alone,
 -- and else is not spoken of.
 --
--- examine calls report.finding{...} for what it finds and
--- report.abstain(why) when it lacks the data to tell. When it finds nothing it
--- returns the reason, one line, which the reports list. A finding:
---   title       what is wrong, one line
---   stage       the stage it is about (optional; of examine_stage its own)
---   evidence    list of { text, source }: numbers and where they come from
---   try         what to do about it
---   changes     what the remedy changes, in the words of `llmprof whatif`: a list of texts. What
---               they gain is replayed (optional)
---   assumption  what the changes take for granted (with changes)
---   confidence  "high", "low", or "medium", which it is where it is not said
---   of_others   of changes that make the stage shorter on all ranks but one: is what they gain that
---               of these, or the mean over all (optional)
---   kernels     ids of kernels it is about (optional)
---   blocking    true: the other findings cannot be relied on before this is
---               dealt with (optional)
---   after       names of rules: what they find in this stage has to be dealt with
---               first (optional)
+-- A finding of a rule has names of rules in `after`: what they find in this stage has to be dealt
+-- with first; and of_others: of changes that make the stage shorter on all ranks but one, is what
+-- they gain that of these, or the mean over all (optional).
 --
 -- A gain is what a replay with the changes gives back of one instance of the stage. Where the CPU
 -- limits the stage, faster kernels give back nothing: their gain is that with a CPU that takes no
--- time, and they have behind = "waiting": it comes back only once
--- the GPU no longer waits. Findings are ranked: blocking ones, gains by what they give in
--- the run, those behind the waiting no earlier than what takes it away, launches and graphs after
--- a cause of half of the same waiting, one rank's after what several gain in the stage, those
--- without a gain, gains of less than a hundredth of their stage. What must go first stays where
--- its own gain puts it, and says what it unlocks.
+-- time, and they have behind = "waiting": it comes back only once the GPU no longer waits.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
@@ -332,22 +307,6 @@ end
 
 -- ---- one budget ----
 
--- Ascending numbers: "1 to 4, 7 and 9".
-local function joined(numbers)
-  local said, i = {}, 1
-  while i <= #numbers do
-    local last = i
-    while numbers[last + 1] == numbers[last] + 1 do last = last + 1 end
-    if last < i + 2 then last = i end
-    said[#said + 1] = last > i and ("%d to %d"):format(numbers[i], numbers[last])
-      or tostring(numbers[i])
-    i = last + 1
-  end
-  if #said == 1 then return said[1] end
-  return table.concat(said, ", ", 1, #said - 1) .. " and " .. said[#said]
-end
-
-
 -- Ranks of the findings with a gain that is not small by stage, that of parts in the stage that
 -- they are in: list of { stage, ranks }.
 local function gains_by_stage(results, list)
@@ -426,8 +385,8 @@ local function overlaps_of(results, list, replay, by_name)
       for _, rank in ipairs(group.ranks) do
         if list[rank].stage == group.stage.name then time = math.max(time, list[rank].of_ns) end
       end
-      shared[#shared + 1] = ("%s (%s, %s)"):format(joined(group.ranks), group.stage.name,
-        text.duration(time))
+      shared[#shared + 1] = ("%s (%s, %s)"):format(table.concat(group.ranks, ", "),
+        group.stage.name, text.duration(time))
     end
   end
   if #shared == 0 then return nil, nil end

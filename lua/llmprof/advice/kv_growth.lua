@@ -43,7 +43,7 @@ function rule.examine(results, report)
     evidence = {
       evidence.note(tpot.source == "metrics" and "metrics.json" or evidence.TIMELINE, "each step "
         .. "takes %T%s longer than the one before, %T over %N steps of %T", slope,
-        tpot.slope_error_ns and " ± " .. evidence.time(tpot.slope_error_ns) or "", slope * steps,
+        tpot.slope_error_ns and evidence.say(" ± %T", tpot.slope_error_ns) or "", slope * steps,
         steps, tpot.mean_ns),
       evidence.note("extrapolated", "a step would take %T after %N more tokens",
         tpot.mean_ns + slope * (steps / 2 + FAR), FAR),

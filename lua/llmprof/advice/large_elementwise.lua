@@ -19,46 +19,30 @@ local LONG, LONG_NS = 0.01, 20e3
 local moves = { elementwise = true, ["copy/cast"] = true }
 
 
--- Per instance of the stage, by what the kernels are: { calls, ns, ids }, and by
--- category.
-local function long_kernels(results, stage)
-  local least = math.max(LONG * stage.gpu_time_ns, LONG_NS)
-  local sum = { calls = 0, ns = 0, ids = {}, list = {}, least = math.floor(least / 2),
-    elementwise = 0, ["copy/cast"] = 0 }
+-- Kernels of the stage with launches that take at least this many ns, with the sums of these per
+-- instance, as of evidence.kernels.
+local function long_kernels(results, stage, least)
   local scores = attention_unfused.kernels_of(results, stage)
-  local group = evidence.kernels(results, stage, function(kernel)
-    return moves[kernel.category] and not small_elementwise.is_fused(kernel)
-      and not scores[kernel.id] or false
-  end)
-  for _, kernel in ipairs(group.list) do
-    local long = lists.filtered(kernel.shapes or {}, function(shape)
+  local long = { list = {}, ids = {}, calls = 0, ns = 0 }
+  for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
+    local is_wanted = moves[kernel.category] and not small_elementwise.is_fused(kernel)
+      and not scores[kernel.id]
+    local shapes = lists.filtered(is_wanted and kernel.shapes or {}, function(shape)
       return shape.total_ns >= least * shape.calls
     end)
-    if #long > 0 then
-      local calls = lists.sum(long, "calls") / stage.wall.count
-      sum.calls = sum.calls + calls
-      sum.ns = sum.ns + lists.sum(long, "total_ns") / stage.wall.count
-      sum[kernel.category] = sum[kernel.category] + calls
-      sum.ids[#sum.ids + 1], sum.list[#sum.list + 1] = kernel.id, kernel
+    if #shapes > 0 then
+      long.list[#long.list + 1], long.ids[#long.ids + 1] = kernel, kernel.id
+      long.calls = long.calls + lists.sum(shapes, "calls") / stage.wall.count
+      long.ns = long.ns + lists.sum(shapes, "total_ns") / stage.wall.count
     end
   end
-  return sum
-end
-
-
--- "4 elementwise kernels and 1 copy or cast"
-local function things(long)
-  local list, copies = {}, evidence.count(long["copy/cast"])
-  if long.elementwise > 0 then list[1] = evidence.things(long.elementwise, "elementwise kernel") end
-  if long["copy/cast"] > 0 then
-    list[#list + 1] = copies .. (copies == "1" and " copy or cast" or " copies or casts")
-  end
-  return table.concat(list, " and ")
+  return long
 end
 
 
 function rule.examine_stage(results, stage, report)
-  local long = long_kernels(results, stage)
+  local least = math.max(LONG * stage.gpu_time_ns, LONG_NS)
+  local long = long_kernels(results, stage, least)
   local share = evidence.part(long.ns, stage.gpu_time_ns)
   if share < WORTH then
     return evidence.say("long additions and copies take %P of the GPU time", share)
@@ -66,15 +50,14 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = evidence.say("%P of the GPU time of %s goes into large additions and copies", share,
       stage.name),
-    evidence = {
-      evidence.seen("%s, %T together", things(long), long.ns),
-    },
+    evidence = evidence.with_kernels({ evidence.seen("%N long launches take %T", long.calls,
+      long.ns) }, long, stage),
     try = ("fuse them into the kernel before or after: attention that takes the bias (or "
       .. "computes it inside%s), an epilogue of the matmul%s"):format(
       evidence.remedy(results, ": FlexAttention", ""),
       evidence.remedy(results, ", torch.compile", "")),
     changes = evidence.change("remove(%s)", stage, long.list,
-      (', duration = { ">=", %d }'):format(long.least)),
+      (', duration = { ">=", %d }'):format(math.floor(least / 2))),
     assumption = "all of them become part of the kernels before or after them",
     kernels = long.ids,
   }

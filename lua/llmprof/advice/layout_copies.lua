@@ -32,7 +32,7 @@ local function notes_of(group, copies, stage)
     notes[#notes + 1] = evidence.seen("%s within the GPU's memory take %T, %P of the stage's GPU "
       .. "time%s", evidence.things(copies.calls, "copy"), copies.ns,
       evidence.part(copies.ns, stage.gpu_time_ns),
-      copies.bytes and ": " .. evidence.bytes(copies.bytes) or "")
+      copies.bytes and evidence.say(": %B", copies.bytes) or "")
   end
   return notes
 end

@@ -34,8 +34,8 @@ local by_counters = {
   end,
   title = "kernels of %s leave most of each SM empty",
   note = function(low)
-    return "%s in kernels with less than %d %% of the warps, neither compute nor memory busy",
-      evidence.time(low.ns), LOW
+    return "%T in kernels with less than %d %% of the warps, neither compute nor memory busy",
+      low.ns, LOW
   end,
   why = function(kernel)
     local counters = kernel.counters
@@ -81,15 +81,14 @@ local function by_blocks(results, sms)
     title = "kernels of %s run on few SMs",
     source = evidence.TIMELINE, is_of_timeline = true,
     note = function(small)
-      return "%s in kernels with fewer blocks than a quarter of the GPU's %d SMs",
-        evidence.time(small.ns), sms
+      return "%T in kernels with fewer blocks than a quarter of the GPU's %d SMs", small.ns, sms
     end,
     why = function(kernel) return ", " .. evidence.things(blocks_of(kernel), "block") end,
     try = "more blocks: split what one block loops over, flash decoding, split-K, a larger batch",
     saved = function(kernel) return saved(kernel, blocks_of(kernel) / sms) end,
     assumption = "their work is divided among all SMs, and no unit is at its peak",
     confidence = "low",
-    silent = "kernels of few blocks take %s of the GPU time of a stage at most",
+    silent = "kernels of few blocks take %P of the GPU time of a stage at most",
   }
 end
 

@@ -20,7 +20,7 @@ return evidence.rule_of_kernels {
     return evidence.say("%P of the GPU time of %s is at the memory's speed", roof.share, stage.name)
   end,
   note = function(roof)
-    return "%s in kernels at %d %% or more of the DRAM bandwidth", evidence.time(roof.ns), NEAR
+    return "%T in kernels at %d %% or more of the DRAM bandwidth", roof.ns, NEAR
   end,
   why = function(kernel)
     return (", %.0f %% of the DRAM bandwidth"):format(kernel.counters.dram_percent)

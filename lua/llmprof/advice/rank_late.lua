@@ -128,21 +128,13 @@ end
 local MORE, LITTLE = 1.2, 0.1
 
 local function by_mpi(ranks)
-  local late, most
-  for _, rank in ipairs(ranks) do
-    if not rank.mpi_ns then return nil end
-    late = (not late or rank.mpi_ns < late.mpi_ns) and rank or late
-    most = (not most or rank.mpi_ns > most.mpi_ns) and rank or most
-  end
-  local others = 0
-  for _, rank in ipairs(ranks) do
-    others = others + (rank ~= late and rank.gpu_time_ns / (#ranks - 1) or 0)
-  end
-  if #ranks < 2 or late.gpu_time_ns < MORE * others
-    or most.mpi_ns - late.mpi_ns < LITTLE * late.gpu_time_ns then
-    return nil
-  end
-  return late, most
+  if #ranks < 2 or #lists.map(ranks, "mpi_ns") < #ranks then return nil end
+  local late = lists.largest(ranks, function(rank) return -rank.mpi_ns end)
+  local most = lists.largest(ranks, "mpi_ns")
+  local others = (lists.sum(ranks, "gpu_time_ns") - late.gpu_time_ns) / (#ranks - 1)
+  local is_late = late.gpu_time_ns >= MORE * others
+    and most.mpi_ns - late.mpi_ns >= LITTLE * late.gpu_time_ns
+  return is_late and late, most
 end
 
 

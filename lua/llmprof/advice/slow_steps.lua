@@ -16,7 +16,7 @@ local TIMES, LONG_NS = 10, 100e6
 -- Of the steps of a stage that count, those that are slow: { count, of (all that count), ranks
 -- (that these are of), median_ns, total_ns (of all), excess_ns (beyond the median), idle_ns (of the
 -- GPU in them; nil where one's is not known), min_ns, max_ns }, nil without.
-function rule.of(stage)
+local function slow_of(stage)
   local used, lengths, ranks = lists.filtered(stage.instances or {}, "used"), {}, {}
   local made = { count = 0, of = #used, ranks = 0, total_ns = 0, excess_ns = 0, idle_ns = 0,
     min_ns = math.huge, max_ns = 0 }
@@ -41,7 +41,7 @@ end
 
 function rule.examine_stage(results, stage, report)
   if results.repeats and results.repeats.whole_run then return "its steps are not known" end
-  local slow = rule.of(stage)
+  local slow = slow_of(stage)
   if not slow or slow.excess_ns < WORTH * slow.total_ns then
     return "no step takes many times as long as the others"
   end

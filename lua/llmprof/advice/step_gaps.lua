@@ -1,29 +1,11 @@
 -- Between one decode step and the next the GPU has nothing to do: sampling on
 -- the CPU, detokenising, the stop check, the Python loop.
 local evidence = require "llmprof.advice.evidence"
-local lists = require "llmprof.tables.lists"
 
 local rule = { name = "step_gaps", own_code = true }
 
 -- Idle between steps from this share of the stage's time on is worth a finding.
 local WORTH = 0.05
-
-local doing = { launch_ns = "in launching calls", sync_ns = "in calls that wait for the GPU",
-  memory_ns = "allocating", other_ns = "in other CUDA calls", host_ns = "outside CUDA",
-  graph_ns = "in replays of graphs" }
-
-
--- What the CPU did meanwhile, longest first.
-local function activities(steps)
-  local list = {}
-  for key, words in pairs(doing) do
-    if (steps[key] or 0) > 0 then list[#list + 1] = { ns = steps[key], words = words } end
-  end
-  for i, entry in ipairs(lists.sort(list, "-ns", "words")) do
-    list[i] = evidence.time(entry.ns) .. " " .. entry.words
-  end
-  return table.concat(list, ", ")
-end
 
 
 function rule.examine(results, report)
@@ -42,7 +24,7 @@ function rule.examine(results, report)
         evidence = {
           evidence.seen("%T idle between %N steps, of %T", steps.idle_ns, steps.count,
             stage.wall.mean_ns),
-          evidence.seen("the CPU spent it %s", activities(steps)),
+          evidence.seen("the CPU spent it %s", evidence.activities(steps)),
         },
         try = "prepare the next step while the GPU works on this one: choose the token on the "
           .. "GPU, look at it one step later, move text work to another thread",

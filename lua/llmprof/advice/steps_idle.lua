@@ -8,24 +8,12 @@ local rule = { name = "steps_idle", of_ranks = true }
 -- Idle from this share of the time between steps on.
 local WORTH = 0.1
 
-local doing = { { "idle_host_ns", "in no CUDA call: the scheduler, the interpreter" },
-  { "idle_launch_ns", "in launching calls" }, { "idle_sync_ns", "waiting for the GPU" },
-  { "idle_memory_ns", "allocating" }, { "idle_other_ns", "in other CUDA calls" } }
-
-
--- What the CPU did meanwhile, the longest.
-local function mostly(group)
-  local entry, ns = lists.largest(doing, function(one) return group[one[1]] end)
-  return entry and { ns = ns, text = entry[2] }
-end
-
-
--- The thread of a rank that did most while its GPU waited for decode steps, in words; nil
--- where none was seen.
+-- A note about the thread of a rank that did most while its GPU waited for decode steps; nil where
+-- none was seen.
 local function thread_of(record, rank)
   for _, thread in ipairs(record.idle_threads or {}) do
     if thread.rank == rank and thread.phase == "decode" then
-      return evidence.say("thread %d%s was in ranges for %T%s and in CUDA calls for %T of %T of "
+      return evidence.seen("thread %d%s was in ranges for %T%s and in CUDA calls for %T of %T of "
         .. "idle time; the rest is of no range and no call of this process", thread.tid,
         thread.thread and " (" .. thread.thread .. ")" or "", thread.ranges_ns,
         thread.range and (", mostly " .. thread.range) or "", thread.calls_ns, thread.idle_ns)
@@ -46,13 +34,12 @@ function rule.examine(results, report)
   if own.idle_ns < WORTH * own.interval_ns then
     return evidence.say("the GPU waits %T between decode steps", own.idle_ns)
   end
-  local most, thread = mostly(own), thread_of(record, own.rank)
   local notes = {
     evidence.seen("%T idle before each decode step, of %T to the next", own.idle_ns,
       own.interval_ns),
-    evidence.seen("of that the worker's CPU was for %T %s", most.ns, most.text),
+    evidence.seen("the worker's CPU spent it %s", evidence.activities(own, "idle_")),
+    thread_of(record, own.rank),
   }
-  if thread then notes[3] = evidence.seen("%s", thread) end
   report.finding {
     stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,
     try = (results.engine and evidence.engine_settings(results, evidence.find(results, "decode"))

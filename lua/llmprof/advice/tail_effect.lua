@@ -16,7 +16,7 @@ local rule = { name = "tail_effect", own_code = true,
   title = "the last wave of blocks in kernels of %s is nearly empty",
   source = evidence.TIMELINE, is_of_timeline = true,
   note = function(found)
-    return "%s in kernels whose grid is a little more than whole waves", evidence.time(found.ns)
+    return "%T in kernels whose grid is a little more than whole waves", found.ns
   end,
   why = function(kernel)
     return evidence.say(", %.1f waves, %P of all places for blocks stay empty", kernel.launch.waves,
@@ -27,7 +27,7 @@ local rule = { name = "tail_effect", own_code = true,
   saved = function(kernel) return kernel.total_ns * kernel.launch.tail_share end,
   assumption = "blocks take equally long and fill the empty places",
   confidence = "low",
-  silent = "kernels with an empty last wave take %s of the GPU time of a stage at most",
+  silent = "kernels with an empty last wave take %P of the GPU time of a stage at most",
 }
 
 

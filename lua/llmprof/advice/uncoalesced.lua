@@ -25,8 +25,8 @@ return evidence.rule_of_kernels {
   end,
   title = "kernels of %s access global memory uncoalesced",
   note = function(found)
-    return "%s in kernels with more than %d sectors of 32 bytes for a warp's request",
-      evidence.time(found.ns), WIDEST
+    return "%T in kernels with more than %d sectors of 32 bytes for a warp's request", found.ns,
+      WIDEST
   end,
   why = function(kernel)
     return (", %.0f sectors a request, bound by %s"):format(sectors(kernel), kernel.counters.bound)

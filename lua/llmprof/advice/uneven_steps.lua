@@ -1,7 +1,6 @@
 -- Steps that are longer than the others again and again: every n-th of them, or several in
 -- a row; or a few that are many times as long. Something runs besides the model.
 local evidence = require "llmprof.advice.evidence"
-local text = require "llmprof.text"
 
 local rule = { name = "uneven_steps" }
 
@@ -25,27 +24,14 @@ local FIRST_USE = "look for what happens once in a while: kernels that are compi
 local OTHER = "look at what the program calls then, and move it out of the loop"
 
 
-local function ordinal(number)
-  local ending = ({ "st", "nd", "rd" })[number % 10]
-  return number .. ((number // 10 % 10 ~= 1 and ending) or "th")
-end
-
-
-local function milliseconds(ns)
-  return ns >= 1e6 and text.number(ns / 1e6, 1, ",") .. " ms" or evidence.time(ns)
-end
-
-
--- "6 of 63 steps, every 10th, are 20.0 ms longer, before the step, CPU outside CUDA"
+-- "6 of 63 steps, one every 10, are 20.00 ms longer, before the step, CPU outside CUDA"
 local function title_of(slow)
-  local pattern = slow.every and "every " .. ordinal(slow.every)
-    or slow.groups == 1 and "one after the other"
-    or slow.groups and ("in %d groups"):format(slow.groups)
-  local place = slow.where == "before" and ", before the step"
-    or slow.where == "inside" and ", inside the step" or ""
-  return evidence.say("%N of %N steps%s are %s longer%s, %s", slow.count, slow.of,
-    pattern and (", %s,"):format(pattern) or "", milliseconds(slow.excess_ns), place,
-    parts[slow.part])
+  local pattern = slow.every and (", one every %d,"):format(slow.every)
+    or slow.groups == 1 and ", one after the other,"
+    or slow.groups and (", in %d groups,"):format(slow.groups) or ""
+  local place = slow.where and (", %s the step"):format(slow.where) or ""
+  return evidence.say("%N of %N steps%s are %T longer%s, %s", slow.count, slow.of, pattern,
+    slow.excess_ns, place, parts[slow.part])
 end
 
 
