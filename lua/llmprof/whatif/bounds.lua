@@ -55,7 +55,7 @@ local function share(percent) return percent and math.min(percent / 100, 1) or n
 
 
 -- What counters are joined by.
-local KEYS = { "name", "stage", "part" }
+local KEYS = { "name", "stage", "device", "part" }
 
 -- Kernels of a part by stage and name: list of { rows (a frame), count, ns, category, format,
 -- bound ("DRAM", "tensor", another unit, "latency"; nil: not known), dram, tensor (of their peaks,
@@ -84,7 +84,7 @@ function bounds.kernels(part)
     known.counters = known.counters or one.bound ~= nil and not shape
     known.shapes = known.shapes or (shape and true)
     local where = {}
-    for _, name in ipairs(counted and KEYS or { "name", "stage" }) do
+    for _, name in ipairs(counted and KEYS or { "name", "stage", "device" }) do
       where[name] = group[name] or false
     end
     one.rows = errors.check(frame:where(where))

@@ -501,6 +501,12 @@ describe("kernels by what holds them up", function()
     assert.is_true(decode_of(question, "bandwidth(0.5)").gain < -99000)
   end)
 
+  it("are changed once each, of several GPUs, too", function()
+    local own = source.of(timeline.of(program(3)), {})
+    assert.equal(#query.rows(own.kernels),
+      whatif.over({ own }):change("bandwidth(2)"):run().changes[1].count)
+  end)
+
   it("lie between both ends where nothing is known of them", function()
     local one = decode_of(over_counted(nil), "bandwidth(2)")
     near(0.5 * 183000, one.gain, 2000)
