@@ -16,7 +16,6 @@ local frame = require "llmprof.frame"
 local hardware = require "llmprof.model.hardware"
 local idle_causes = require "llmprof.analysis.stages.idle_causes"
 local layers = require "llmprof.analysis.stages.layers"
-local columns = require "llmprof.ranks.rows"
 local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
 local quantisation = require "llmprof.model.quantisation"
@@ -25,7 +24,7 @@ local session = require "llmprof.query.session"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 
-local has = columns.has
+local has = require("llmprof.ranks.rows").has
 
 local changes = {}
 
@@ -69,6 +68,11 @@ local function choice(kind, source)
 end
 
 
+local function is_choice(chosen, kind)
+  return getmetatable(chosen) == Choice and (not kind or chosen.kind == kind)
+end
+
+
 local function words_of(chosen)
   return (chosen.which and chosen.which .. " " or "") .. chosen.kind
     .. (chosen.stage and " of " .. chosen.stage or "")
@@ -103,31 +107,8 @@ end
 
 -- ---- changes ----
 
--- Operations with the number of their group, where groups lie together.
-local function grouped_frame(ops, groups)
-  return frame.new(#ops, { { name = "op", type = "integer", values = ops },
-    { name = "group", type = "integer", values = groups } })
-end
-
-
--- Chosen operations, those of one layer of a step as a group.
-local function by_layer(rows, what)
-  if not (has(rows, "layer") and has(rows, "step")) then
-    usage(what .. ": steps and layers of these are not known")
-  end
-  local number = 0
-  local sorted = check(check(rows:select { "op", "step", "layer", "start" }):sort { { "step" },
-    { "layer" }, { "start" } })
-  return columns.extend(sorted, { "step", "layer" }, { { name = "group", type = "integer",
-    get = function(key)
-      number = number + 1
-      return key.step and key.layer and number
-    end } })
-end
-
-
--- Operations of networks that run one after the other in a layer, as experts in a loop, those of a
--- layer as a group; second: by op, in how many networks of its layer it is.
+-- Operations of networks that run one after the other in a layer, as experts in a loop: a frame of
+-- these, with the layer as `group`; and by op, in how many networks of its layer it is.
 local function experts_of(part, stage)
   local chosen = check(query.rows(part.source.ops:where { stage = stage }):select { "op", "name",
     "pid", "device", "start" })
@@ -140,7 +121,8 @@ local function experts_of(part, stage)
       end
     end
   end
-  return grouped_frame(ops, groups), counts
+  return frame.new(#ops, { { name = "op", type = "integer", values = ops },
+    { name = "group", type = "integer", values = groups } }), counts
 end
 
 
@@ -151,13 +133,11 @@ local function together(part, counts)
   for _, kernel in ipairs(bounds.kernels(part)) do
     local is_matmul = kernel.category == "gemm"
     local least = is_matmul and math.max(kernel.dram or 0, kernel.tensor or 0)
-    local ops = kernel.rows:values "op"
-    for i = 1, #kernel.rows do
-      local count = counts[ops[i]]
-      local factor = count and (is_matmul and (least > 0 and least or 1) or 1 / count)
+    for _, op in ipairs(kernel.rows:values "op") do
+      local factor = counts[op] and (is_matmul and (least > 0 and least or 1) or 1 / counts[op])
       if factor then
         by_factor[factor] = by_factor[factor] or {}
-        table.insert(by_factor[factor], ops[i])
+        table.insert(by_factor[factor], op)
       end
     end
   end
@@ -195,7 +175,7 @@ function makers.scale(chosen, factor)
     usage("scale: by which factor?",
       'for example: scale(kernels:where { category = "norm" }, 0.5)')
   end
-  if getmetatable(chosen) == Choice and chosen.kind == "cpu" then
+  if is_choice(chosen, "cpu") then
     return { kind = "scale", cpu = true,
       words = ("%s times %g"):format(words_of(chosen), factor),
       assumed = "calls and what lies between them change alike",
@@ -246,24 +226,8 @@ local removals = {
 }
 
 
--- Calls, or gaps of the GPU, of the session: nothing takes the CPU there.
-local function remove_rows(rows)
-  local is_gap = has(rows, "unlaunched")
-  return { kind = "remove", words = ("without %s %s"):format(text.count(#rows),
-      is_gap and "gaps" or "calls"),
-    assumed = is_gap and "what the CPU did meanwhile is done elsewhere"
-      or "nothing needs what they do",
-    apply = function(model, part, change)
-      local ranges = is_gap and model:before_launches(part, rows) or rows
-      change:cpu(part.number, ranges, is_gap and 0 or 1, 0)
-      if not is_gap then change:no_waits(part.number, ranges) end
-      return #ranges
-    end }
-end
-
-
 function makers.remove(chosen)
-  if getmetatable(chosen) == Choice then
+  if is_choice(chosen) then
     local made = removals[chosen.kind]
     if not made then
       usage(("remove: %s cannot be removed"):format(chosen.kind),
@@ -273,9 +237,15 @@ function makers.remove(chosen)
       work = chosen.kind == "copies", ends = chosen.kind == "copies", cpu = chosen.kind == "gaps",
       apply = function(...) return made[2](chosen, ...) end }
   end
-  local calls = query.is(chosen) and query.rows(chosen)
-  if calls and (has(calls, "unlaunched") or has(calls, "correlation") and not has(calls, "op")) then
-    return remove_rows(calls)
+  local gaps = query.is(chosen) and query.rows(chosen)
+  if gaps and has(gaps, "unlaunched") then
+    return { kind = "remove", words = ("without %s gaps"):format(text.count(#gaps)),
+      assumed = "what the CPU did meanwhile is done elsewhere",
+      apply = function(model, part, change)
+        local ranges = model:before_launches(part, gaps)
+        change:cpu(part.number, ranges, 0, 0)
+        return #ranges
+      end }
   end
   local rows = operations_of(chosen, "remove")
   return { kind = "remove", work = true, ends = true,
@@ -305,31 +275,25 @@ end
 
 
 function makers.grouped(chosen)
-  local is_choice = getmetatable(chosen) == Choice and chosen.kind == "experts"
+  if not is_choice(chosen, "experts") then
+    usage("grouped: of what?", 'grouped(experts "decode")')
+  end
   local found = {} -- by part: for several replays
-  local rows = not is_choice and operations_of(chosen, "grouped")
   return { kind = "grouped", work = true, ends = true,
-    words = is_choice and ("%s, one network a layer"):format(words_of(chosen))
-      or ("%s operations as one a layer"):format(text.count(#rows)),
-    assumed = is_choice and "matmuls of experts take what they do one by one, or, where counters "
-      .. "or shapes tell, what their weights need at least; other kernels of them what one took"
-      or "the work on the GPU stays the same",
+    words = ("%s, one network a layer"):format(words_of(chosen)),
+    assumed = "matmuls of experts take what they do one by one, or, where counters or shapes tell, "
+      .. "what their weights need at least; other kernels of them what one took",
     apply = function(model, part, change, most)
-      local own = found[part] or {}
-      if not found[part] and is_choice then
-        local counts
+      if not found[part] then
         check_stage(model, chosen.stage)
-        own.groups, counts = experts_of(part, chosen.stage)
-        own.together = together(part, counts)
-      elseif not found[part] then
-        own.groups = by_layer(rows, "grouped")
+        local groups, counts = experts_of(part, chosen.stage)
+        found[part] = { groups = groups, together = together(part, counts) }
       end
-      found[part] = own
-      for factor, ops in pairs(most and own.together or {}) do
+      for factor, ops in pairs(most and found[part].together or {}) do
         change:scale(part.number, ops, factor)
       end
       -- with the loop over experts goes what the CPU does in it
-      return change:merge(part.number, own.groups, true, (most or is_choice) and "gap" or "call")
+      return change:merge(part.number, found[part].groups, true, "gap")
     end }
 end
 
@@ -367,29 +331,29 @@ end
 
 -- ---- other hardware, formats, ranks, lengths ----
 
--- What a change of kernels by what holds them up is: factors(kernel, most) gives by what a kernel's
--- time is multiplied, nil where it stays; ground(known) refuses; also(model, part, change, most)
--- changes more.
-local function by_bounds(made)
+-- A change of how long kernels take: factor(kernel, most, part, list) gives by what the time of one
+-- of bounds.kernels is multiplied, nil where it stays. by_bounds: what holds it up counts, and is
+-- said; is_known: refuse where nothing tells that; also(model, part, change, most): changes more.
+local function by_kernels(made)
   local found = {} -- by part: for several replays
   made.work, made.ends = true, true
   function made.apply(model, part, change, most)
-    local own = found[part]
-    if not own then
-      own = {}
-      own.list, own.known = bounds.kernels(part)
-      found[part] = own
-      if made.ground then made.ground(own.known, part) end
+    found[part] = found[part] or table.pack(bounds.kernels(part))
+    local list, known = table.unpack(found[part])
+    if made.is_known and not (known.counters or known.shapes) then
+      usage(("no counters, no shapes: %s cannot be predicted"):format(made.kind), "a run with "
+        .. "counters, or with a model that is described (llmprof report --model), says what "
+        .. "matmuls read")
     end
     local count, changed = 0, {}
-    for _, kernel in ipairs(own.list) do
-      local factor = made.factor(kernel, most, part, own.list)
+    for _, kernel in ipairs(list) do
+      local factor = made.factor(kernel, most, part, list)
       if factor then
         changed[#changed + 1] = kernel
         count = count + change:scale(part.number, kernel.rows, factor)
       end
     end
-    made.rests = bounds.words(changed, own.known)
+    made.rests = made.by_bounds and bounds.words(changed, known) or nil
     if made.also then made.also(model, part, change, most) end
     return count
   end
@@ -410,7 +374,8 @@ function makers.bandwidth(times)
   if type(times) ~= "number" or not (times > 1e-6 and times < 1e6) then
     usage("bandwidth: how many times as much?", "bandwidth(1.43)")
   end
-  return by_bounds { kind = "bandwidth", words = ("%g times the bandwidth of memory"):format(times),
+  return by_kernels { kind = "bandwidth", by_bounds = true,
+    words = ("%g times the bandwidth of memory"):format(times),
     assumed = "what DRAM holds up takes that much less; a kernel of which nothing is known, "
       .. "between all and nothing of it",
     factor = faster(times, 1) }
@@ -440,7 +405,7 @@ function makers.gpu(name)
     usage("gpu: which one?", "there are: " .. table.concat(known, ", "))
   end
   local other = hardware.load(name, "gpu")
-  return by_bounds { kind = "gpu", words = ("on %s"):format(other.names[1]),
+  return by_kernels { kind = "gpu", by_bounds = true, words = ("on %s"):format(other.names[1]),
     assumed = "the same kernels, with the bandwidth and the tensor rate of conf/hardware/"
       .. name .. "; what neither holds up takes as long, and so does the CPU",
     factor = function(kernel, most, part)
@@ -461,16 +426,11 @@ function makers.dtype(name)
   if not stored then
     usage(("dtype: not '%s'"):format(tostring(name)), 'dtype "fp8" or dtype "fp4"')
   end
-  return by_bounds { kind = "dtype", words = ("weights of matmuls in %s"):format(name),
+  return by_kernels { kind = "dtype", by_bounds = true, is_known = true,
+    words = ("weights of matmuls in %s"):format(name),
     assumed = "all bytes of a matmul are weights; tensor cores compute at the rate of the format "
       .. "where the GPU has one; converting what is multiplied takes nothing where the kernel "
       .. "before does it, at most 6 us a matmul in kernels of its own",
-    ground = function(known)
-      if not (known.counters or known.shapes) then
-        usage("no counters, no shapes: dtype cannot be predicted", "a run with counters, or with "
-          .. "a model that is described (llmprof report --model), says what matmuls read")
-      end
-    end,
     factor = function(kernel, most, part)
       local dram = quantisation.bytes(kernel.format) / quantisation.bytes(stored)
       if kernel.category ~= "gemm" or dram <= 1 then return nil end
@@ -568,28 +528,23 @@ function makers.tp(n, given)
   if not is_link(given) then usage("tp: of which link?", "tp(2, { gb_per_s = 300, us = 8 })") end
   local by_stage = {}
   -- what collectives add to a matmul of a stage, as a share of it
-  local function added(part, kernel, list, most)
-    local own = kernel.stage
-    if not own then return 0 end
-    if not by_stage[own] then
-      local ns, stage = 0, {}
-      for _, one in ipairs(list) do
-        if one.category == categories.COMMUNICATION then
-          usage("tp: the run has collectives: it is of several GPUs already",
-            "tp takes a run of one GPU")
-        end
-        if one.stage == own and one.category == "gemm" then ns = ns + one.ns end
+  local function added(part, name, list, most)
+    if not name then return 0 end
+    if not by_stage[name] then
+      if lists.find(list, "category", categories.COMMUNICATION) then
+        usage("tp: the run has collectives: it is of several GPUs already",
+          "tp takes a run of one GPU")
       end
-      for _, one in ipairs(part.source.results and part.source.results.stages or {}) do
-        if one.name == own and not one.parent then stage = one end
-      end
+      local stage = lists.find((part.source.results or {}).stages or {}, "name", name) or {}
+      local ns = lists.sum(list, function(one)
+        return one.stage == name and one.category == "gemm" and one.ns
+      end) / (stage.wall and stage.wall.count or 1)
       local least, greatest = collective_ns(part, stage, n, given)
-      local instances = stage.wall and stage.wall.count or 1
-      by_stage[own] = { least * instances / ns, greatest * instances / ns }
+      by_stage[name] = { least / ns, greatest / ns }
     end
-    return by_stage[own][most and 1 or 2]
+    return by_stage[name][most and 1 or 2]
   end
-  return by_bounds { kind = "tp", words = ("matmuls over %d GPUs"):format(n),
+  return by_kernels { kind = "tp", by_bounds = true, words = ("matmuls over %d GPUs"):format(n),
     assumed = "each GPU reads and computes its part of every matmul; two all-reduces a layer are "
       .. (given.us and ("%g us each"):format(given.us) or "4 to 15 us each") .. " and their bytes "
       .. (given.gb_per_s and ("at %g GB/s"):format(given.gb_per_s) or "at half to all of the link")
@@ -597,40 +552,28 @@ function makers.tp(n, given)
       .. "else stays",
     also = hand_over,
     factor = function(kernel, most, part, list)
-      if kernel.category ~= "gemm" then return nil end
-      return faster(n, n)(kernel, most) + added(part, kernel, list, most)
+      return kernel.category == "gemm"
+        and faster(n, n)(kernel, most) + added(part, kernel.stage, list, most)
     end }
 end
 
 
 function makers.overlap(chosen)
-  if getmetatable(chosen) ~= Choice or chosen.kind ~= "communication" then
+  if not is_choice(chosen, "communication") then
     usage("overlap: of what?", 'overlap(communication) or overlap(communication "decode")')
   end
-  return { kind = "overlap", work = true, ends = true,
+  local function is_sent(one) return one.category == categories.COMMUNICATION end
+  return by_kernels { kind = "overlap",
     words = ("%s hidden by what computes"):format(words_of(chosen)),
     assumed = "at most as much of it as there is to compute in the stage, at least nothing, as it "
       .. "may need what is computed before",
-    apply = function(model, part, change, most)
-      check_stage(model, chosen.stage)
-      local rows, count = query.rows(part.source.kernels), 0
-      local sums = {}
-      for _, group in ipairs(rows:group { by = { "stage", "category" }, sum = { "duration" } }) do
-        local stage = group.stage or ""
-        local own = sums[stage] or { computed = 0 }
-        sums[stage] = own
-        if group.category == categories.COMMUNICATION then own.sent = group.duration.total
-        else own.computed = own.computed + group.duration.total end
-      end
-      for stage, own in pairs(sums) do
-        if own.sent and own.sent > 0 and (not chosen.stage or chosen.stage == stage) then
-          local chosen_rows = check(rows:where { { "stage", "==", stage ~= "" and stage },
-            { "category", "==", categories.COMMUNICATION } })
-          local factor = most and math.max(0, 1 - own.computed / own.sent) or 1
-          count = count + change:scale(part.number, chosen_rows, factor)
-        end
-      end
-      return count
+    also = function(model) check_stage(model, chosen.stage) end,
+    factor = function(kernel, most, _, list)
+      if not is_sent(kernel) or chosen.stage and kernel.stage ~= chosen.stage then return nil end
+      local sent, computed = lists.parted(list, is_sent)
+      local function ns(one) return one.stage == kernel.stage and one.ns end
+      local all = lists.sum(sent, ns)
+      return most and all > 0 and math.max(0, 1 - lists.sum(computed, ns) / all) or 1
     end }
 end
 
@@ -638,103 +581,75 @@ end
 -- ---- answers of another length ----
 
 -- An answer that is longer by more than this factor is another program; a slope is known from this
--- many times its own error on.
-local MOST_LONGER, SURE = 4, 4
+-- many steps, and times its own error, on.
+local MOST_LONGER, LEAST_STEPS, SURE = 4, 8, 4
 
--- By category of a stage what its kernels take at each place among the steps: { ns = by turn }.
+-- By category of a stage, what its kernels take in the mean at each place among the steps; and how
+-- many places there are.
 local function by_turn(part, stage)
-  local steps = part.source.steps
-  if not steps then return {}, 0 end
-  local rows = check(query.rows(part.source.kernels):where { stage = stage })
-  local turn_of, most = {}, -1
-  local known = query.rows(steps)
-  for i = 1, #known do
-    local turn = known:get(i, "turn")
-    if known:get(i, "phase") == stage and turn then turn_of[known:get(i, "step")] = turn end
+  local steps = part.source.steps and check(query.rows(part.source.steps):where { phase = stage })
+  local turn_of, counts, sums = {}, {}, {}
+  local turns, numbers = steps and steps:values "turn" or {}, steps and steps:values "step"
+  for i, turn in ipairs(turns) do
+    if turn then
+      turn_of[numbers[i]], counts[turn + 1] = turn + 1, (counts[turn + 1] or 0) + 1
+    end
   end
-  local sums = {}
+  local rows = check(query.rows(part.source.kernels):where { stage = stage })
   for _, group in ipairs(rows:group { by = { "step", "category" }, sum = { "duration" } }) do
     local turn = turn_of[group.step]
     if turn then
-      local own = sums[group.category] or { x = {}, y = {} }
-      sums[group.category], most = own, math.max(most, turn)
-      table.insert(own.x, turn)
-      table.insert(own.y, group.duration.total)
+      local own = sums[group.category] or lists.map(counts, function() return 0 end)
+      sums[group.category] = own
+      own[turn] = (own[turn] or 0) + group.duration.total / counts[turn]
     end
   end
-  return sums, most + 1
+  return sums, #counts
 end
 
 
--- A line through points: what it is in the middle, its slope and the slope's standard error.
-local function line_of(x, y)
-  local n, mx, my = #x, statistics.sum(x) / #x, statistics.sum(y) / #y
-  local sxx, sxy, left = 0, 0, 0
-  for i = 1, n do sxx, sxy = sxx + (x[i] - mx) ^ 2, sxy + (x[i] - mx) * (y[i] - my) end
-  if n < 8 or sxx == 0 then return nil end
-  local slope = sxy / sxx
-  for i = 1, n do left = left + (y[i] - my - slope * (x[i] - mx)) ^ 2 end
-  return my, slope, math.sqrt(left / (n - 2) / sxx)
-end
-
-
-function makers.tokens(n, stage)
-  stage = stage or "decode"
+function makers.tokens(n)
   if math.type(n) ~= "integer" or n < 2 then usage("tokens: how many an answer?", "tokens(512)") end
   local found = {}
+  -- by category: by what its kernels are multiplied, from and to
   local function growing(part)
-    local sums, steps = by_turn(part, stage)
-    if steps == 0 then usage(("tokens: steps of %s are not known"):format(stage)) end
+    local sums, steps = by_turn(part, "decode")
+    if steps == 0 then usage "tokens: steps of decode are not known" end
     if n > MOST_LONGER * (steps + 1) then
       usage(("tokens(%d): answers of %d were recorded, and a prediction reaches to %d times that")
         :format(n, steps + 1, MOST_LONGER), "a recording of longer answers reaches further")
     end
-    local list = {}
-    for category, own in pairs(sums) do
-      local middle, slope, err = line_of(own.x, own.y)
-      if middle and slope > SURE * err and slope * steps > 0 then
-        local by = (n - 1 - steps) / 2 / middle
-        list[#list + 1] = { category = category, most = 1 + by * (slope - 2 * err),
-          least = 1 + by * (slope + 2 * err), slope = slope }
+    local made = {}
+    for category, values in pairs(sums) do
+      local slope, err = statistics.slope { steps >= LEAST_STEPS and values or nil }
+      if slope and slope > SURE * err then
+        local by = (n - 1 - steps) / 2 / (statistics.sum(values) / steps)
+        made[category] = lists.sort { 1 + by * (slope - 2 * err), 1 + by * (slope + 2 * err) }
       end
     end
-    if #list == 0 then
-      usage(("tokens: no kernels of %s grow over its %d steps"):format(stage, steps),
+    if not next(made) then
+      usage(("tokens: no kernels of decode grow over its %d steps"):format(steps),
         "a longer recording shows how they grow with the context, if they do")
     end
-    return list
+    return made
   end
-  return { kind = "tokens", work = true, ends = true,
-    words = ("answers of %d tokens"):format(n),
+  return by_kernels { kind = "tokens", words = ("answers of %d tokens"):format(n),
     assumed = "kernels that grow over the steps go on as they do; times are of a mean step, of "
       .. "which a longer answer has more",
-    apply = function(model, part, change, most)
-      check_stage(model, stage)
+    factor = function(kernel, most, part)
       found[part] = found[part] or growing(part)
-      local count = 0
-      for _, one in ipairs(found[part]) do
-        local rows = query.rows(part.source.kernels:where { stage = stage,
-          category = one.category })
-        local low, high = math.min(one.most, one.least), math.max(one.most, one.least)
-        count = count + change:scale(part.number, rows, math.max(most and low or high, 0))
-      end
-      return count
+      local ends = kernel.stage == "decode" and found[part][kernel.category]
+      return ends and math.max(ends[most and 1 or 2], 0)
     end }
 end
 
 
-function makers.batch(n)
-  if math.type(n) ~= "integer" or n < 1 then
-    usage(("batch(%s): of how many sequences?"):format(tostring(n)), "batch(8)")
-  end
-  return usage(("batch(%s): one run says nothing of another batch"):format(tostring(n)),
-    "alone, and with two runs of other batches: llmprof whatif RUN OTHER 'batch(8)'")
-end
-
-
-function makers.load(n)
-  return usage(("load(%s): a replay says nothing of another load"):format(tostring(n)),
-    "alone, of a run with the requests of its load: llmprof whatif RUN 'load(8)'")
+-- What no replay of one run tells, and what does.
+for name, words in pairs { batch = { "one run says nothing of another batch",
+    "alone, and with two runs of other batches: llmprof whatif RUN OTHER 'batch(8)'" },
+  load = { "a replay says nothing of another load",
+    "alone, of a run with the requests of its load: llmprof whatif RUN 'load(8)'" } } do
+  makers[name] = function(n) usage(("%s(%s): %s"):format(name, tostring(n), words[1]), words[2]) end
 end
 
 
@@ -750,28 +665,20 @@ local function batch_of(source)
 end
 
 
--- By stage and category: { ns (of an instance), calls }, of the kernels of a run.
-local function work_of(source)
-  local made = {}
-  for _, stage in ipairs(source.results.stages) do
-    for _, group in ipairs(stage.wall and not stage.parent and stage.categories or {}) do
-      made[stage.name .. "\0" .. group.category] = { stage = stage.name,
-        category = group.category, ns = group.gpu_time_ns, steps = stage.steps or 1 }
-    end
-  end
-  return made
+-- ns of a step of a stage in kernels of a category; nil where it has none.
+local function work_of(source, stage, category)
+  local own = lists.find(source.results.stages, "name", stage)
+  local group = own and own.wall and lists.find(own.categories or {}, "category", category)
+  return group and group.gpu_time_ns > 0 and group.gpu_time_ns / (own.steps or 1) or nil
 end
 
 
-local function check_alike(one, other)
-  local a, b = one.results, other.results
-  local found = {}
-  for _, stage in ipairs(b.stages) do found[stage.name] = stage end
+local function check_alike(a, b)
+  local function kernels(stage) return (stage.kernels or 0) / (stage.steps or 1) end
   for _, stage in ipairs(a.stages) do
-    local own = found[stage.name]
+    local own = lists.find(b.stages, "name", stage.name)
     if a.run.recipe ~= b.run.recipe or not own
-      or math.abs((own.kernels or 0) / (own.steps or 1) - (stage.kernels or 0)
-        / (stage.steps or 1)) > MOST_OTHERS * (stage.kernels or 0) / (stage.steps or 1) then
+      or math.abs(kernels(own) - kernels(stage)) > MOST_OTHERS * kernels(stage) then
       usage("batch: these runs are not of one program",
         ("%s has other kernels, or is not there"):format(stage.name))
     end
@@ -795,25 +702,17 @@ function changes.between(one, other, n)
       math.max(first, second)),
       "only batches between those of the two runs can be predicted")
   end
-  check_alike(one, other)
-  local part, now, then_made = (n - first) / (second - first), work_of(one), work_of(other)
-  return one, { kind = "batch", work = true, bend = BEND * (1 - part),
+  check_alike(one.results, other.results)
+  local part = (n - first) / (second - first)
+  return one, by_kernels { kind = "batch", bend = BEND * (1 - part),
     words = ("batch %d, between %g and %g"):format(n, first, second),
     assumed = "kernels take what lies between, by stage and category, along a line that may bend; "
       .. "the CPU takes what it did "
       .. ("at batch %g"):format(first),
-    apply = function(_, own, change)
-      local count = 0
-      for key, work in pairs(now) do
-        local far = then_made[key]
-        if far and work.ns > 0 then
-          local factor = 1 + part * (far.ns / far.steps / (work.ns / work.steps) - 1)
-          local rows = query.rows(own.source.kernels:where { stage = work.stage,
-            category = work.category })
-          count = count + change:scale(own.number, rows, math.max(factor, 0))
-        end
-      end
-      return count
+    factor = function(kernel)
+      local now = work_of(one, kernel.stage, kernel.category)
+      local far = work_of(other, kernel.stage, kernel.category)
+      return now and far and math.max(1 + part * (far / now - 1), 0)
     end }
 end
 
@@ -831,7 +730,7 @@ changes.makers, changes.choices = makers, choices
 
 
 -- What a change may choose from: it may come with results of somebody else, and reaches no files.
-local FRAMES = { kernels = true, ops = true, transfers = true, api = true }
+local FRAMES = { kernels = true, ops = true, transfers = true }
 
 -- A change from its text, over the session of one part, of which it is the `number`-th; nil where
 -- the text says that this part has none, as `rank == 2 and remove(kernels)` does of others.

@@ -23,11 +23,10 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   remove(kernels:where { ... })                  without them and their launches
   remove(syncs "decode"), remove(syncs("decode", "last" or "inner"))   waits for the GPU
   remove(gaps "decode"), remove(between "decode")   CPU between calls, or between steps
-  remove(gaps:where { after = "NAME" }), remove(api:where { ... })   some gaps, or calls
+  remove(gaps:where { after = "NAME" })          some gaps
   remove(copies), remove(allocations "decode")
   fuse(kernels:where { category = "elementwise" })  one kernel in place of those in a row
   grouped(experts "decode")                      experts of a layer in the launches of one
-  grouped(kernels:where { category = "moe" })    one kernel a layer
   even("decode")                                 no step takes longer than half of them
   waits(2), waits(none)                          nobody waits for rank 2, no rank for another
   bandwidth(1.43), gpu "h100_sxm"                other memory, or a GPU of conf/hardware

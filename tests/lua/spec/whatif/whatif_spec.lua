@@ -559,7 +559,6 @@ describe("kernels by what holds them up", function()
       ["tp(2, { gb_per_s = 0 })"] = "tp: of which link?",
       ["tp(2, { gbps = 300 })"] = "tp: of which link?",
       ["tp(2, { us = 1e9 })"] = "tp: of which link?",
-      ["tokens(30, 5)"] = "no stage is called '5'",
       ["overlap(communication(3))"] = "no stage is called '3'",
       ["bandwidth(2)(3)"] = "bandwidth(2)(3): attempt to call a table value",
       ['dtype "fp8"'] = "no counters, no shapes: dtype cannot be predicted",
@@ -573,7 +572,6 @@ describe("kernels by what holds them up", function()
       ["overlap(kernels)"] = "overlap: of what?",
       ["tokens(1000)"] = "tokens(1000): answers of 25 were recorded, and a prediction reaches to 4 "
         .. "times that",
-      ['tokens(40, "prefill")'] = "no stage is called 'prefill'",
       ["load(8)"] = "load(8): a replay says nothing of another load",
     } do
       assert.are_equal(message, failure(function()
