@@ -1,5 +1,5 @@
 -- The roofline in characters, for formats that draw nothing: kernels by their # in the table
--- below it, stages with their names, and the roofs.
+-- below it, stages by letters, and the roofs.
 local lists = require "llmprof.tables.lists"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
@@ -8,9 +8,6 @@ local plane = {}
 
 -- Columns of the picture, and rows for a power of ten.
 local WIDTH, ROWS = 76, 3
-
--- What the roofs are drawn with.
-local MARKS = { dram = "/", l2 = ":", tensor = "-", vector = "=" }
 
 
 local function log(value) return math.log(value, 10) end
@@ -24,22 +21,24 @@ local function decades(values)
 end
 
 
--- Peaks of units, the highest first; those of one height are one.
+-- Peaks of units with what each is drawn with, the highest first.
 local function peaks(roofs)
-  local list, by_rate = {}, {}
-  local function add(name, rate, mark)
-    local peak = by_rate[rate]
-    if peak then peak.name = peak.name .. ", " .. name return end
-    by_rate[rate] = { name = name, rate = rate, mark = mark }
-    list[#list + 1] = by_rate[rate]
-  end
-  for _, ceiling in ipairs(roofs.tensors or {}) do
-    local is_new = not by_rate[ceiling.rate]
-    add((is_new and "tensor " or "") .. ceiling.format, ceiling.rate, "tensor")
-  end
-  if not roofs.tensors and roofs.tensor then add("tensor", roofs.tensor, "tensor") end
-  if roofs.vector then add("vector", roofs.vector, "vector") end
-  return lists.sort(list, "-rate")
+  local tensors = roofs.tensors or { roofs.tensor and { rate = roofs.tensor } or nil }
+  local list = lists.map(tensors, function(ceiling)
+    local name = ceiling.format and "tensor " .. ceiling.format or "tensor"
+    return { mark = "-", name = name, rate = ceiling.rate }
+  end)
+  if roofs.vector then list[#list + 1] = { mark = "=", name = "vector", rate = roofs.vector } end
+  return lists.sort(list, "-rate", "name")
+end
+
+
+-- Rates of memory that are known.
+local function memories(roofs)
+  return lists.map({ { ":", "L2", roofs.l2 }, { "/", "DRAM", roofs.dram } }, function(entry)
+    local mark, name, rate = table.unpack(entry, 1, 3)
+    return rate and { mark = mark, name = name, rate = rate } or nil
+  end)
 end
 
 
@@ -67,25 +66,26 @@ local function field_of(made, units)
 end
 
 
-local function column_of(field, x) return math.floor((log(x) - field.left) * field.step + 1.5) end
 local function row_of(field, y) return math.floor((field.top - log(y)) * ROWS + 1.5) end
 
 
-local function put(field, row, column, mark)
-  if field.cells[row] and field.cells[row][column] then field.cells[row][column] = mark end
+local function put(field, y, column, mark)
+  local cells = field.cells[row_of(field, y)]
+  if cells then cells[column] = mark end
 end
 
 
--- Characters of a name in a row, where nothing else is named; false where there is no room.
-local function write(field, row, column, name)
-  local count = utf8.len(name)
-  if not field.cells[row] or column < 1 or column + count - 1 > field.width then return false end
-  for at = column - 1, column + count do
+-- The mark of a point in its row; false where others leave no room.
+local function write(field, point, mark)
+  local row = row_of(field, point.y)
+  local first = math.floor((log(point.x) - field.left) * field.step + 1.5)
+  local last = first + #mark - 1
+  if last > field.width then return false end
+  for at = first - 1, last + 1 do
     if field.taken[row][at] then return false end
   end
-  for _, code in utf8.codes(name) do
-    field.cells[row][column], field.taken[row][column] = utf8.char(code), true
-    column = column + 1
+  for at = first, last do
+    field.cells[row][at], field.taken[row][at] = mark:sub(at - first + 1, at - first + 1), true
   end
   return true
 end
@@ -94,65 +94,18 @@ end
 -- ---- what is drawn ----
 
 -- Memory's roofs end at the highest of the units, whose begin at the fastest memory.
-local function draw_roofs(field, roofs, units)
+local function draw_roofs(field, memory, units)
   local highest = units[1] and units[1].rate or math.huge
-  local fastest = math.max(roofs.dram or 0, roofs.l2 or 0)
-  local function at(column) return 10 ^ (field.left + (column - 1) / field.step) end
-  for _, unit in ipairs(units) do
-    for column = 1, field.width do
-      if at(column) * fastest >= unit.rate then
-        put(field, row_of(field, unit.rate), column, MARKS[unit.mark])
-      end
+  local _, fastest = lists.largest(memory, "rate")
+  for column = 1, field.width do
+    local x = 10 ^ (field.left + (column - 1) / field.step)
+    for _, unit in ipairs(units) do
+      if x * (fastest or 0) >= unit.rate then put(field, unit.rate, column, unit.mark) end
+    end
+    for _, one in ipairs(memory) do
+      if x * one.rate <= highest then put(field, x * one.rate, column, one.mark) end
     end
   end
-  for _, key in ipairs { "l2", "dram" } do
-    for column = 1, roofs[key] and field.width or 0 do
-      local y = at(column) * roofs[key]
-      if y <= highest then put(field, row_of(field, y), column, MARKS[key]) end
-    end
-  end
-end
-
-
--- As far to the right as there is room.
-local function name_roofs(field, units)
-  for _, unit in ipairs(units) do
-    local name = ("%s %s"):format(unit.name, text.number(unit.rate, 1, ","))
-    for column = field.width - #name, 1, -1 do
-      if write(field, row_of(field, unit.rate), column, name) then break end
-    end
-  end
-end
-
-
--- To its right, to its left, above or below; false where there is no room.
-local function name_stage(field, row, column, name)
-  local count = utf8.len(name)
-  for _, place in ipairs { { 0, 2 }, { 0, -count - 1 }, { -1, 0 }, { 1, 0 }, { -1, -count + 1 },
-    { 1, -count + 1 } } do
-    if write(field, row + place[1], column + place[2], name) then return true end
-  end
-  return false
-end
-
-
-local function draw_stages(field, stages)
-  for _, point in ipairs(stages) do
-    local row, column = row_of(field, point.y), column_of(field, point.x)
-    put(field, row, column, "◆")
-    field.taken[row][column] = true
-  end
-  return lists.map(lists.filtered(stages, function(point)
-    return not name_stage(field, row_of(field, point.y), column_of(field, point.x), point.stage)
-  end), "stage")
-end
-
-
--- Those with the most time come first; which ones are not seen.
-local function draw_kernels(field, kernels)
-  return lists.map(lists.filtered(kernels, function(point)
-    return not write(field, row_of(field, point.y), column_of(field, point.x), tostring(point.id))
-  end), "id")
 end
 
 
@@ -170,32 +123,43 @@ local function axis(field)
 end
 
 
--- Lines of the picture of what charts.roofline makes.
+-- "- tensor bf16 1,070.5, = vector 66.9": roofs and their marks.
+local function legend(roofs, digits)
+  return lists.map(roofs, function(one)
+    return ("%s %s %s"):format(one.mark, one.name, text.number(one.rate, digits, ","))
+  end)
+end
+
+
+-- Lines of the picture of what charts.roofline makes. Kernels with the most time come first.
 function plane.lines(made)
-  local roofs, units = made.roofs, peaks(made.roofs)
+  local units, memory = peaks(made.roofs), memories(made.roofs)
   local field = field_of(made, units)
-  draw_roofs(field, roofs, units)
-  local unnamed = draw_stages(field, made.stages)
-  local hidden = draw_kernels(field, made.kernels)
-  name_roofs(field, units)
-  local said = "TFLOP/s; numbers are kernels of the table, ◆ stages"
-  for _, key in ipairs { "dram", "l2" } do
-    said = said .. (roofs[key] and (", %s %s %.2f TB/s"):format(MARKS[key],
-      key == "l2" and "L2" or "DRAM", roofs[key]) or "")
+  draw_roofs(field, memory, units)
+  local names, hidden = {}, {}
+  local function draw(point, mark)
+    if not write(field, point, mark) then hidden[#hidden + 1] = mark end
   end
-  local lines = { said, "" }
+  for i, point in ipairs(made.stages) do
+    local letter = utf8.char(("A"):byte() + i - 1)
+    names[i] = ("%s %s"):format(letter, point.stage)
+    draw(point, letter)
+  end
+  for _, point in ipairs(made.kernels) do draw(point, tostring(point.id)) end
+  local lines = { "numbers are kernels of the table"
+    .. (#names > 0 and ", letters stages: " .. table.concat(names, ", ") or "") }
+  if #units > 0 then lines[2] = "TFLOP/s: " .. table.concat(legend(units, 1), ", ") end
+  if #memory > 0 then lines[#lines + 1] = "TB/s: " .. table.concat(legend(memory, 2), ", ") end
+  lines[#lines + 1] = ""
   for row, cells in ipairs(field.cells) do
     lines[#lines + 1] = ("%7s |%s"):format((row - 1) % ROWS == 0
       and power(field.top - (row - 1) // ROWS) or "", (table.concat(cells):gsub(" +$", "")))
   end
   lines[#lines + 1] = "        +" .. ("-"):rep(field.width)
   lines[#lines + 1] = axis(field)
-  lines[#lines + 1] = "         FLOP per byte of DRAM"
+  lines[#lines + 1] = "         FLOP per byte of DRAM; upwards TFLOP/s"
   if #hidden > 0 then
     lines[#lines + 1] = "behind others: " .. table.concat(hidden, ", ")
-  end
-  if #unnamed > 0 then
-    lines[#lines + 1] = "without a name: " .. table.concat(unnamed, ", ")
   end
   return lines
 end
