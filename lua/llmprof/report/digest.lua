@@ -141,7 +141,7 @@ local function compose(results, run, level)
     return move(findings.list(results), one)
   end)
   left.moves = #findings.list(results) - #made.moves
-  made.kernels, left.kernels = first(rows.functions(results), level.kernels, kernel)
+  made.kernels, left.kernels = first(rows.kernels(results), level.kernels, kernel)
   return made
 end
 

@@ -155,7 +155,7 @@ local shorts = {
   end,
   mfu = function(results) return blocks.say(efficiency_line(results)) end,
   kernels = function(results)
-    return sections.either("top_kernels", lists.first(rows.functions(results), ROWS),
+    return sections.either("top_kernels", lists.first(rows.kernels(results), ROWS),
       words.no_rows(results))
   end,
   operators = operator_table,

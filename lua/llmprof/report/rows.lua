@@ -110,23 +110,6 @@ function rows.largest(results)
 end
 
 
--- Kernels of the same label within a stage, together: those with most GPU time, as many as top_n.
-function rows.functions(results)
-  local list, by_key = {}, {}
-  for _, kernel in ipairs(results.kernels) do
-    local place, label = where(kernel), rows.label(kernel)
-    local row = lists.entry(list, by_key, keys.tuple(place, label),
-      { label = label, where = place, calls = 0, total_ns = 0, share = 0 })
-    row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
-    row.share = row.share + (kernel.share or 0)
-    -- one name, several kernels: a bound only where all that were measured agree
-    local bound = words.bound(kernel.counters)
-    if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
-  end
-  return lists.first(lists.sort(list, "-total_ns", "label", "where"), rows.top_n(results))
-end
-
-
 local function stage_label(stage) return (stage.parent and "· " or "") .. stage.name end
 
 

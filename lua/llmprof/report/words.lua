@@ -39,6 +39,16 @@ end
 function words.percent(share) return text.number(share * 100, 0) .. " %" end
 
 
+-- "1 file", "3 files".
+function words.several(count, what)
+  return ("%s %s%s"):format(text.count(count), what, count == 1 and "" or "s")
+end
+
+
+-- With a capital and a full stop.
+function words.sentence(said) return said:gsub("^%l", string.upper) .. "." end
+
+
 -- ---- what is not there ----
 
 -- Why a subject was not measured, and what would; nil when nothing says so.
@@ -63,39 +73,25 @@ function words.no_rows(results)
     .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
 end
 
--- What a million output tokens cost, and at which price; nil where that is not known.
-function words.price(results)
-  local cost = results.running_cost
-  local price = cost and cost.price
-  if not price or not cost.per_million_tokens then return nil end
-  return ("1M output tokens cost %s %s, prefill included, at %s%s %s an hour%s"):format(
-    text.number(cost.per_million_tokens, 2, ","), price.currency,
-    cost.gpus > 1 and cost.gpus .. " x " or "", text.number(price.per_hour, 2), price.currency,
-    price.example and " (an example; price.per_hour sets yours)" or "")
-end
-
-
--- What energy an output token takes, or why that is not known.
-function words.energy(results)
-  local cost = results.running_cost
-  if not cost then return nil end
-  if not cost.energy_j_per_token then
-    return cost.no_energy and "energy was not measured: " .. cost.no_energy or nil
-  end
-  return ("an output token takes %s J under the profiler, by %s"):format(
-    text.number(cost.energy_j_per_token, 2),
-    cost.energy_source == "counter" and "NVML's counter" or "the power that NVML samples")
-end
-
-
--- Both as a note; brief: without why energy is not known.
+-- What a million output tokens cost and at which price, and what energy one takes; brief: without
+-- why energy is not known.
 function words.running_cost(results, brief)
-  local said = {}
-  said[1] = words.price(results)
-  local measured = results.running_cost and results.running_cost.energy_j_per_token
-  said[#said + 1] = (measured or not brief) and words.energy(results) or nil
-  if #said == 0 then return nil end
-  return (table.concat(said, "; "):gsub("^%l", string.upper)) .. "."
+  local cost, said = results.running_cost or {}, {}
+  local price = cost.price
+  if price and cost.per_million_tokens then
+    said[1] = ("1M output tokens cost %s %s, prefill included, at %s%s %s an hour%s"):format(
+      text.number(cost.per_million_tokens, 2, ","), price.currency,
+      cost.gpus > 1 and cost.gpus .. " x " or "", text.number(price.per_hour, 2), price.currency,
+      price.example and " (an example; price.per_hour sets yours)" or "")
+  end
+  if cost.energy_j_per_token then
+    said[#said + 1] = ("an output token takes %s J under the profiler, by %s"):format(
+      text.number(cost.energy_j_per_token, 2),
+      cost.energy_source == "counter" and "NVML's counter" or "the power that NVML samples")
+  elseif cost.no_energy and not brief then
+    said[#said + 1] = "energy was not measured: " .. cost.no_energy
+  end
+  return #said > 0 and words.sentence(table.concat(said, "; ")) or nil
 end
 
 
@@ -213,16 +209,12 @@ function words.ranks_alone(results)
 end
 
 
-local function ranks_and_files(results)
-  local count, files = #results.ranks.ranks, #results.ranks.files
-  return ("%d rank%s"):format(count, count == 1 and "" or "s"),
-    ("%d file%s"):format(files, files == 1 and "" or "s")
-end
+local function ranks_of(results) return words.several(#results.ranks.ranks, "rank") end
 
 
 function words.model_name(results)
   local model = results.model or {}
-  if words.ranks_alone(results) then return (ranks_and_files(results)) end
+  if words.ranks_alone(results) then return ranks_of(results) end
   local name = model.name or results.run.recipe
   return model.variant and name .. " " .. model.variant or name
 end
@@ -287,7 +279,8 @@ end
 function words.model(results)
   local model = results.model or {}
   if words.ranks_alone(results) then
-    return ("%s of %s; the model is not known."):format(ranks_and_files(results))
+    return ("%s of %s; the model is not known."):format(ranks_of(results),
+      words.several(#results.ranks.files, "file"))
   end
   local random, format, said = model.weights == "random", format_of(model), model.parameters
   local size = said and said.total and ("%s parameters%s"):format(parameters(said.total),
@@ -313,21 +306,17 @@ end
 
 -- "prefill of repeat 1 (60.3 ms, usually 20.1 ms)"; a step counts in its stage.
 local function left_out(entry)
+  local what = ("%s%s of repeat %d"):format(entry.step and ("step %d of "):format(entry.step) or "",
+    entry.stage, entry.rep or 0)
   if entry.openings then
-    return ("the first step of %s (%s, usually %s%s)"):format(entry.openings == 1
-      and "a run of " .. entry.stage or ("%d runs of %s"):format(entry.openings, entry.stage),
-      words.ms(entry.ns), words.ms(entry.usual_ns), entry.openings == 1 and "" or ", as means")
+    what = ("the first step of %s of %s"):format(words.several(entry.openings, "run"), entry.stage)
   elseif entry.first then
-    return ("the first %s of %s%s (%s, usually %s%s)"):format(entry.first == 1 and "step"
-      or entry.first .. " steps", entry.stage, entry.rank and (" on rank %d"):format(entry.rank)
-      or "", words.ms(entry.ns), words.ms(entry.usual_ns), entry.first == 1 and "" or " each")
-  elseif entry.cut then
-    return ("%s of repeat %d (%s until the capture ended in it%s)"):format(entry.stage, entry.rep,
-      words.ms(entry.ns), entry.rep == 2 and "; the first may hold one-time costs" or "")
+    what = ("the first %s of %s%s"):format(words.several(entry.first, "step"), entry.stage,
+      entry.rank and (" on rank %d"):format(entry.rank) or "")
   end
-  return ("%s%s of repeat %d (%s%s, usually %s)"):format(entry.step
-    and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),
-    entry.per_step and " a step" or "", words.ms(entry.usual_ns))
+  local is_mean = entry.per_step or (entry.first or 1) > 1
+  return ("%s (%s%s%s)"):format(what, words.ms(entry.ns), is_mean and " a step" or "",
+    entry.cut and " until the capture ended in it" or ", usually " .. words.ms(entry.usual_ns))
 end
 
 

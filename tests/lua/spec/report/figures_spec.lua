@@ -332,7 +332,7 @@ local function rows_by_table(results)
   local listed = {
     digest_stages = digest_stages(results),
     kernels = rows.kernels(results), roofline = rows.roofline(results),
-    stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
+    stage_kernels = rows.kernels(results), top_kernels = rows.kernels(results),
     largest_kernels = (rows.largest(results)),
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
