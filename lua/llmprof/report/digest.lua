@@ -41,10 +41,8 @@ end
 
 
 -- Sentences: of several ranks who waits for whom; what is wrong and what stages take.
-local function verdict(results)
-  return lists.map((findings.verdict(results)), function(line)
-    return line.head .. " " .. line.text
-  end)
+local function verdict(lines)
+  return lists.map(lines, function(line) return line.head .. " " .. line.text end)
 end
 
 
@@ -60,14 +58,21 @@ local function latency(results)
 end
 
 
-local function stage(results, one)
-  local time, profiled = overhead.time_of(results, one)
-  if words.is_without_gpu(results) then time = time or one.host_ns end
-  local made = { key = one.name, parent = one.parent, time_ns = time, profiled_ns = profiled,
-    gpu_busy_ns = one.gpu_busy_ns, idle_share = select(2, overhead.idle_of(results, one)),
-    bound = one.bound }
-  for _, key in ipairs { "mfu", "mbu", "floor_ns" } do
-    made[key] = keys.at(one, ("efficiency.%s.value"):format(key))
+-- Without a GPU the time is that of the CPU.
+local function stages_of(results, most)
+  local list = rows.first_stages(results, most)
+  for _, row in ipairs(words.is_without_gpu(results) and list or {}) do
+    row.time_ns = row.time_ns or row.host_ns
+  end
+  return list
+end
+
+
+local function stage(row)
+  local made = { key = row.name }
+  for _, key in ipairs { "parent", "time_ns", "profiled_ns", "gpu_busy_ns", "idle_share", "bound",
+    "mfu", "mbu", "floor_ns" } do
+    made[key] = row[key]
   end
   return made
 end
@@ -120,22 +125,14 @@ local function first(list, most, f)
 end
 
 
--- Stages in their order, `most` of them: those inside of others are left out first.
-local function chosen_stages(results, most)
-  if #results.stages <= most then return results.stages end
-  return lists.filtered(results.stages, function(one) return not one.parent end)
-end
-
-
 local function compose(results, run, level)
-  local found, left = findings.first(results), {}
+  local found, left, lines = findings.first(results), {}, findings.verdict(results)
   local made = { schema_version = 1, model = model(results), gpu = gpu(results),
     run = { id = run.id, recipe = results.run.recipe, folder = run.dir },
-    verdict = verdict(results), latency = latency(results), trust = trust(results),
+    verdict = verdict(lines), latency = latency(results), trust = trust(results),
     cost = cost(results), next = next_commands(run.name, results), left_out = left }
-  made.stages = first(chosen_stages(results, level.stages), level.stages,
-    function(one) return stage(results, one) end)
-  left.stages = #results.stages - #made.stages
+  made.stages = lists.map(stages_of(results, level.stages), stage)
+  left.stages = #rows.stages(results) - #made.stages
   made.note = level.moves > 0 and results.advice and results.advice.note or nil
   made.moves = first(found, level.moves, function(one)
     return move(findings.list(results), one)
@@ -167,10 +164,7 @@ local function clients_line(results)
 end
 
 
--- A table of records of the document, each with more fields.
-local function table_of(name, list, make)
-  return #list > 0 and sections.table(name, rows.with(list, make))
-end
+local function table_of(name, list) return #list > 0 and sections.table(name, list) end
 
 
 -- Of traces that somebody hands over what they cannot tell: "absent: counters: why"; nil where
@@ -187,23 +181,18 @@ end
 
 
 local function as_text(results, run, level, width)
-  local made, _, _, trusted = compose(results, run, level), findings.verdict(results)
+  local lines, _, trusted = findings.verdict(results)
   -- of what the autotuner tried, say, no time is kept
-  local timed = lists.filtered(made.stages, "time_ns")
+  local timed = lists.filtered(stages_of(results, level.stages), "time_ns")
   return writer.render(blocks.join(blocks.heading { level = 1,
       title = ("%s · %s"):format(words.title(results), text.clean(run.dir)) },
-    blocks.say(table.concat(made.verdict, "\n")), blocks.say(words.latency(results)),
+    blocks.say(table.concat(verdict(lines), "\n")), blocks.say(words.latency(results)),
     blocks.say(clients_line(results)), blocks.say(words.first_token(results, true)),
     blocks.say(words.kv_cache(results, true)), blocks.say(words.running_cost(results, true)),
-    table_of("digest_stages", timed, function(one)
-      return { label = (one.parent and "· " or "") .. one.key }
-    end),
-    findings.moves(results, level.moves),
-    table_of("top_kernels", made.kernels, function(one)
-      return { label = one.name, where = one.stage }
-    end),
+    table_of("digest_stages", timed), findings.moves(results, level.moves),
+    table_of("top_kernels", lists.first(rows.kernels(results), level.kernels)),
     blocks.say(trusted.head .. " " .. trusted.text), blocks.say(absent_lines(results)),
-    blocks.say("next:\n  " .. table.concat(made.next, "\n  "))), width)
+    blocks.say("next:\n  " .. table.concat(next_commands(run.name, results), "\n  "))), width)
 end
 
 

@@ -84,20 +84,16 @@ local STAGES, ROWS, MOVES, BAR = 6, 4, 3, 16
 local function whole_time(row) return (row.time_ns or 0) * (row.count or 1) end
 
 
--- Stages with a bar of the time of all that have no parent; parts of stages as far as there is
--- room.
+-- Stages with a bar of the time of all that have no parent.
 function documents.stage_rows(results)
-  local list, stages = {}, rows.stages(results)
-  local top = lists.filtered(stages, function(row) return not row.parent end)
-  local all, room = lists.sum(top, whole_time), STAGES - #top
-  for _, row in ipairs(stages) do
-    if row.parent then room = room - 1 end
-    if row.time_ns and (not row.parent or room >= 0) then
-      row.bar = all > 0 and tables.bar(whole_time(row) / all, BAR) or ""
-      list[#list + 1] = row
-    end
+  local list = lists.filtered(rows.first_stages(results, STAGES), "time_ns")
+  local all = lists.sum(rows.stages(results), function(row)
+    return not row.parent and whole_time(row)
+  end)
+  for _, row in ipairs(list) do
+    row.bar = all > 0 and tables.bar(whole_time(row) / all, BAR) or ""
   end
-  return lists.first(list, STAGES)
+  return list
 end
 
 
@@ -155,7 +151,8 @@ local shorts = {
   end,
   mfu = function(results) return blocks.say(efficiency_line(results)) end,
   kernels = function(results)
-    return sections.either("top_kernels", lists.first(rows.kernels(results), ROWS),
+    local most = math.min(ROWS, rows.top_n(results))
+    return sections.either("top_kernels", lists.first(rows.kernels(results), most),
       words.no_rows(results))
   end,
   operators = operator_table,

@@ -110,7 +110,11 @@ function rows.largest(results)
 end
 
 
-local function stage_label(stage) return (stage.parent and "· " or "") .. stage.name end
+-- A row of a stage, whose name programs get without its mark; more: other fields.
+local function stage_row(stage, more)
+  return setmetatable(keys.merged({ label = (stage.parent and "· " or "") .. stage.name,
+    raw = { label = stage.name } }, more), { __index = stage })
+end
 
 
 local function has_figures(stage)
@@ -124,16 +128,24 @@ local AHEAD = 0.05
 -- Stages, but for those of which nothing counts, such as what an autotuner tried.
 function rows.stages(results)
   return lists.map(lists.filtered(results.stages, has_figures), function(stage)
-    local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
-      { __index = stage })
-    for key, value in pairs(stage.wall or stage.own or {}) do row[key] = value end
+    local row = stage_row(stage, stage.wall or stage.own or {})
     row.time_ns, row.profiled_ns = overhead.time_of(results, stage)
     row.gpu_idle_ns, row.idle_share = overhead.idle_of(results, stage)
     local wall, host = stage.wall and stage.wall.mean_ns, stage.host_ns
     row.cpu_ns = wall and host and math.abs(wall - host) > AHEAD * wall and host or nil
-    if stage.parent then row.bound = nil end
+    for _, key in ipairs { "mfu", "mbu", "floor_ns" } do
+      row[key] = keys.at(stage, ("efficiency.%s.value"):format(key))
+    end
     return row
   end)
+end
+
+
+-- The same, `most` of them: those inside of others are left out first.
+function rows.first_stages(results, most)
+  local list = rows.stages(results)
+  if #list > most then list = lists.filtered(list, function(row) return not row.parent end) end
+  return lists.first(list, most)
 end
 
 
@@ -142,9 +154,8 @@ function rows.cpu(results)
   return lists.map(results.stages, function(stage)
     if not (stage.api and stage.waiting) then return nil end
     local launch, sync = stage.api.launch, stage.api.sync
-    return keys.merged({ label = stage_label(stage), raw = { label = stage.name },
-      launch_calls = launch.calls, launch_call_ns = launch.ns, sync_calls = sync.calls,
-      sync_call_ns = sync.ns }, stage.waiting, stage.launch_delay or {})
+    return stage_row(stage, keys.merged({ launch_calls = launch.calls, launch_call_ns = launch.ns,
+      sync_calls = sync.calls, sync_call_ns = sync.ns }, stage.waiting, stage.launch_delay or {}))
   end)
 end
 
@@ -239,21 +250,20 @@ end
 
 -- GPU time of each stage by category of kernel.
 function rows.categories(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    lists.add(list, rows.with(stage.categories or {}, function()
-      return { stage = stage_label(stage), raw = { stage = stage.name } }
-    end))
-  end
-  return list
+  return lists.flat(results.stages, function(stage)
+    local row = stage_row(stage)
+    return rows.with(stage.categories or {}, function()
+      return { stage = row.label, raw = { stage = stage.name } }
+    end)
+  end)
 end
 
 
--- One stage's, or the whole run's, cost and efficiency as a row. A quantity
+-- The cost and efficiency of a stage or the whole run, in a row. A quantity
 -- that contradicts itself has no value and stays empty.
-local function efficiency_row(label, cost, made)
-  local row = { label = label, time_ns = made.time_ns, floor_bound = made.floor_bound,
-    flops = cost.flops, bytes = cost.bytes }
+local function efficiency_row(row, cost, made)
+  row.time_ns, row.floor_bound = made.time_ns, made.floor_bound
+  row.flops, row.bytes = cost.flops, cost.bytes
   for _, key in ipairs { "mfu", "mbu", "hfu", "intensity", "floor_ns" } do
     row[key] = made[key] and made[key].value
   end
@@ -266,12 +276,10 @@ end
 -- Stages with a cost, then all together.
 function rows.efficiency(results)
   local list = lists.map(lists.filtered(results.stages, "efficiency"), function(stage)
-    local row = efficiency_row(stage_label(stage), stage.cost, stage.efficiency)
-    row.raw = { label = stage.name }
-    return row
+    return efficiency_row(stage_row(stage), stage.cost, stage.efficiency)
   end)
   local whole = results.efficiency
-  if whole then list[#list + 1] = efficiency_row("together", whole, whole) end
+  if whole then list[#list + 1] = efficiency_row({ label = "together" }, whole, whole) end
   return list
 end
 
@@ -279,12 +287,11 @@ end
 -- Stages that hardware samples say something of, beside what the model must move.
 function rows.sampled(results)
   return lists.map(lists.filtered(results.stages, "sampled"), function(stage)
-    local made, bytes = stage.sampled, stage.cost and stage.cost.bytes
-    local moved = made.dram_read_bytes and made.dram_write_bytes
-      and made.dram_read_bytes + made.dram_write_bytes
-    local row = keys.merged(made, { label = stage_label(stage), raw = { label = stage.name },
-      bytes = bytes, times_bytes = moved and bytes and bytes > 0 and moved / bytes or nil })
+    local row, made = stage_row(stage, stage.sampled), stage.sampled
     row.mbu, row.hfu = made.mbu and made.mbu.value, made.hfu and made.hfu.value
+    local moved = words.moved(stage)
+    row.bytes = stage.cost and stage.cost.bytes
+    row.times_bytes = moved and row.bytes and row.bytes > 0 and moved / row.bytes or nil
     return row
   end)
 end

@@ -647,12 +647,18 @@ function words.hfu(results)
 end
 
 
+-- Bytes that hardware samples saw a stage move; nil without.
+function words.moved(stage)
+  local made = stage.sampled or {}
+  return made.dram_read_bytes and made.dram_write_bytes
+    and made.dram_read_bytes + made.dram_write_bytes
+end
+
+
 -- What samples are, and whether the bytes that they saw agree with counters.
 function words.sampled(results)
   local said = lists.map(results.stages, function(stage)
-    local made = stage.sampled
-    local moved = made and made.dram_read_bytes and made.dram_write_bytes
-      and made.dram_read_bytes + made.dram_write_bytes
+    local made, moved = stage.sampled, words.moved(stage)
     return moved and moved > 0 and made.counted_bytes and not stage.parent
       and ("in %s, by their counters, kernels with %s %% of the time moved %s %% of the sampled "
         .. "bytes"):format(stage.name, text.number(made.counted_share * 100, 0),
