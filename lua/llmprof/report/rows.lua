@@ -19,6 +19,16 @@ function rows.with(list, make)
 end
 
 
+-- A function from results to the list at a path of them ("ranks.steps"), empty where there is none;
+-- make(one, results, number): fields that its rows have besides.
+function rows.at(path, make)
+  return function(results)
+    local list = keys.at(results, path) or {}
+    return make and rows.with(list, function(one, i) return make(one, results, i) end) or list
+  end
+end
+
+
 -- "prefill/sam" for a kernel of a part of a stage.
 local function where(kernel)
   return kernel.part and kernel.stage .. "/" .. kernel.part or kernel.stage
@@ -183,11 +193,7 @@ end
 
 
 -- The longest times without work on the GPU.
-function rows.gaps(results)
-  return rows.with(results.gaps or {}, function(gap, i)
-    return { number = i, cpu = cpu_of(gap) }
-  end)
-end
+rows.gaps = rows.at("gaps", function(gap, _, i) return { number = i, cpu = cpu_of(gap) } end)
 
 
 -- Modules below the one that each is in, the largest first, as a tree: label is the path from
@@ -228,24 +234,19 @@ end
 
 
 -- Layers of a decode step, each with its module where stacks tell.
-function rows.step_layers(results)
-  local made = results.layers or { rows = {} }
-  return rows.with(made.rows, function(row)
-    return { module = made.module and ("%s.%d"):format(made.module, row.index) }
-  end)
-end
+rows.step_layers = rows.at("layers.rows", function(row, results)
+  local module = results.layers.module
+  return { module = module and ("%s.%d"):format(module, row.index) }
+end)
 
 
 -- Lines, each with what it launched most.
-function rows.lines(results)
-  return rows.with(results.lines and results.lines.rows or {}, function(row)
-    local said = lists.map(row.names, function(kernel)
-      return kernel.calls > 1 and ("%s x %s"):format(text.count(kernel.calls), kernel.name)
-        or kernel.name
-    end)
-    return { launched = table.concat(said, ", ") }
-  end)
-end
+rows.lines = rows.at("lines.rows", function(row)
+  return { launched = table.concat(lists.map(row.names, function(kernel)
+    return kernel.calls > 1 and ("%s x %s"):format(text.count(kernel.calls), kernel.name)
+      or kernel.name
+  end), ", ") }
+end)
 
 
 -- GPU time of each stage by category of kernel.
@@ -298,31 +299,10 @@ end
 
 
 -- What kernels could give back, the largest first.
-function rows.headroom(results)
-  return rows.with(results.headroom or {}, function(row)
-    local kernel = results.kernels[row.kernel]
-    return { label = rows.label(kernel), where = where(kernel) }
-  end)
-end
-
-
--- One latency: times in ms, in ns for programs.
-local function latency_row(label, measured, note)
-  local row = { label = label, count = measured.count, unit = "ms", note = note,
-    raw = { unit = "ns" } }
-  for _, key in ipairs { "mean", "std", "p50", "p90", "p99", "max" } do
-    row.raw[key] = measured[key .. "_ns"]
-    row[key] = measured[key .. "_ns"] and measured[key .. "_ns"] / 1e6
-  end
-  return row
-end
-
-
-local function rate_row(label, rate, note)
-  local batch = rate.batch and "batch " .. words.batch(rate.batch)
-  return { label = label, mean = rate.mean, std = rate.std, count = rate.count,
-    unit = "tokens/s", note = note and batch and note .. "; " .. batch or note or batch }
-end
+rows.headroom = rows.at("headroom", function(row, results)
+  local kernel = results.kernels[row.kernel]
+  return { label = rows.label(kernel), where = where(kernel) }
+end)
 
 
 local AS_CLIENTS = "as clients saw it"
@@ -347,33 +327,41 @@ local function tpot_note(results, tpot)
 end
 
 
+local verdict_of = rows.at("overhead.stages", function(stage)
+  if stage.certain == nil then return { verdict = "cannot tell: one plain run" } end
+  if not stage.certain then
+    return { verdict = "cannot tell: the plain runs differ by as much" }
+  end
+  return { verdict = stage.inflation > 0 and "slower" or "faster" }
+end)
+
+
 -- What profiling cost, by stage in the order of the stages, and whether that can
 -- be told.
 function rows.overhead(results)
   local place = {}
   for i, stage in ipairs(results.stages) do place[stage.name] = i end
-  local list = rows.with(results.overhead and results.overhead.stages or {}, function(stage)
-    local verdict = "cannot tell: one plain run"
-    if stage.certain then
-      verdict = stage.inflation > 0 and "slower" or "faster"
-    elseif stage.certain == false then
-      verdict = "cannot tell: the plain runs differ by as much"
-    end
-    return { verdict = verdict }
+  return lists.stable(verdict_of(results), function(row)
+    return place[row.name] or #results.stages + 1
   end)
-  return lists.stable(list, function(row) return place[row.name] or #results.stages + 1 end)
 end
 
 
-local PLAIN, PROFILED = "without the profiler", "%s, profiled"
-
--- The rows of one figure: plain, then profiled; make(label, measured, note).
-local function pair(list, label, figure, make, note)
-  if not figure then return end
-  if figure.plain then list[#list + 1] = make(label, figure.plain, PLAIN) end
-  if figure.profiled then
-    list[#list + 1] = make(figure.plain and PROFILED:format(label) or label, figure.profiled, note)
+-- One figure: a time in ms, in ns for programs, or a rate.
+local function figure_row(label, measured, note)
+  local row = { label = label, count = measured.count, note = note }
+  if measured.mean then
+    local batch = measured.batch and "batch " .. words.batch(measured.batch)
+    row.mean, row.std, row.unit = measured.mean, measured.std, "tokens/s"
+    row.note = note and batch and note .. "; " .. batch or note or batch
+    return row
   end
+  row.unit, row.raw = "ms", { unit = "ns" }
+  for _, key in ipairs { "mean", "std", "p50", "p90", "p99", "max" } do
+    row.raw[key] = measured[key .. "_ns"]
+    row[key] = measured[key .. "_ns"] and measured[key .. "_ns"] / 1e6
+  end
+  return row
 end
 
 
@@ -381,26 +369,32 @@ end
 -- measured, then under it.
 function rows.latency(results)
   local latency, list = overhead.latency_of(results), {}
-  local ttft = latency.ttft and latency.ttft.profiled
-  pair(list, "TTFT", latency.ttft, latency_row, ttft and ttft.source == "clients" and AS_CLIENTS
-    or results.inferred and "inferred" or nil)
-  pair(list, "TPOT", latency.tpot, latency_row, latency.tpot and latency.tpot.profiled
-    and tpot_note(results, latency.tpot.profiled))
-  pair(list, "throughput", latency.tokens_per_s, rate_row, results.load and "in decode steps")
+  local function add(label, figure, note_of)
+    local plain, profiled = (figure or {}).plain, (figure or {}).profiled
+    if plain then list[#list + 1] = figure_row(label, plain, "without the profiler") end
+    if profiled then
+      list[#list + 1] = figure_row(plain and label .. ", profiled" or label, profiled,
+        note_of(profiled))
+    end
+  end
+  add("TTFT", latency.ttft, function(ttft)
+    return ttft.source == "clients" and AS_CLIENTS or results.inferred and "inferred" or nil
+  end)
+  add("TPOT", latency.tpot, function(tpot) return tpot_note(results, tpot) end)
+  add("throughput", latency.tokens_per_s, function()
+    return results.load and "in decode steps" or nil
+  end)
   return list
 end
 
 
 -- The same of each repeat, those left out too.
-function rows.repeats(results)
-  return rows.with(results.latency and results.latency.repeats or {},
-    function(entry)
-      local note = not entry.used and "left out"
-        or entry.left_out and table.concat(entry.left_out, ", ") .. " left out" or nil
-      if entry.outlier then note = entry.used and "outlier" or "outlier, left out" end
-      return { note = note }
-    end)
-end
+rows.repeats = rows.at("latency.repeats", function(entry)
+  local note = not entry.used and "left out"
+    or entry.left_out and table.concat(entry.left_out, ", ") .. " left out" or nil
+  if entry.outlier then note = entry.used and "outlier" or "outlier, left out" end
+  return { note = note }
+end)
 
 
 -- "11.90 ms to 12.80 ms", each as `said` makes it of ns; nil without an interval, or where it is
@@ -412,13 +406,11 @@ function rows.between(finding, said)
 end
 
 
-function rows.findings(results)
-  return rows.with(results.advice and results.advice.findings or {}, function(finding, i)
-    return { rank = i, between = finding.no_gain and finding.gain_ns and "at most"
-        or rows.between(finding, function(ns) return text.number(ns / 1e6, 2) end),
-      spends = finding.spends == "gpu" and "GPU work" or finding.spends }
-  end)
-end
+rows.findings = rows.at("advice.findings", function(finding, _, i)
+  return { rank = i, between = finding.no_gain and finding.gain_ns and "at most"
+      or rows.between(finding, function(ns) return text.number(ns / 1e6, 2) end),
+    spends = finding.spends == "gpu" and "GPU work" or finding.spends }
+end)
 
 
 -- "[1, 4096] [4096, 64] []": a shape per argument, empty for what is no tensor.
@@ -430,42 +422,34 @@ local function shapes_text(shapes)
 end
 
 
--- The operators of results.
-local function operators_of(results) return keys.at(results, "operators.operators") or {} end
+local operators_of = rows.at "operators.operators"
 
-
-function rows.operators(results)
-  return rows.with(operators_of(results), function(one)
-    return { shapes = shapes_text(one.input_shapes) }
-  end)
-end
-
+rows.operators = rows.at("operators.operators", function(one)
+  return { shapes = shapes_text(one.input_shapes) }
+end)
 
 -- The operators with their times on the timeline.
-function rows.timeline_operators(results)
-  return keys.at(results, "operators.joined.operators") or {}
-end
+rows.timeline_operators = rows.at "operators.joined.operators"
 
 
 -- Operators of each stage, the stages and in each the operators in which the CPU was longest first;
 -- host_share: of what it was in operators there.
 function rows.operator_stages(results)
-  local by_stage, stages, made = {}, {}, {}
-  for _, operator in ipairs(operators_of(results)) do
-    for _, of in ipairs(operator.stages or {}) do
-      local stage = lists.entry(stages, by_stage, of.name, { name = of.name, total = 0 })
-      stage.total = stage.total + of.host_self_ns
-      stage[#stage + 1] = { stage = of.name, name = operator.name, calls = of.calls,
-        host_self_ns = of.host_self_ns, device_self_ns = of.device_self_ns }
-    end
-  end
-  for _, stage in ipairs(lists.sort(stages, "-total", "name")) do
-    for _, row in ipairs(lists.sort(stage, "-host_self_ns", "name")) do
+  local all = lists.flat(operators_of(results), function(operator)
+    return rows.with(operator.stages or {}, function(of)
+      return { stage = of.name, name = operator.name }
+    end)
+  end)
+  local stages = lists.map(lists.grouped(all, "stage"), function(group)
+    return { name = group[1].stage, total = lists.sum(group, "host_self_ns"),
+      rows = lists.sort(group, "-host_self_ns", "name") }
+  end)
+  return lists.flat(lists.sort(stages, "-total", "name"), function(stage)
+    for _, row in ipairs(stage.rows) do
       row.host_share = stage.total > 0 and row.host_self_ns / stage.total or nil
-      made[#made + 1] = row
     end
-  end
-  return made
+    return stage.rows
+  end)
 end
 
 
@@ -503,21 +487,15 @@ local host_memory = { [true] = "pageable", [false] = "pinned" }
 
 
 -- Copies by stage and direction; pageable is absent where no host memory is.
-function rows.transfers(results)
-  return rows.with(results.transfers or {}, function(moved)
-    return { memory = host_memory[moved.pageable],
-      bytes_per_s = moved.bytes and moved.gpu_time_ns > 0
-        and moved.bytes / moved.gpu_time_ns * 1e9 or nil }
-  end)
-end
+rows.transfers = rows.at("transfers", function(moved)
+  return { memory = host_memory[moved.pageable],
+    bytes_per_s = moved.bytes and moved.gpu_time_ns > 0
+      and moved.bytes / moved.gpu_time_ns * 1e9 or nil }
+end)
 
 
 -- Whole ranges that ncu measured, FLOP by kind beside the rest.
-function rows.ranges(results)
-  return rows.with(results.counters and results.counters.ranges or {}, function(range)
-    return keys.merged(range.flop or {})
-  end)
-end
+rows.ranges = rows.at("counters.ranges", function(range) return keys.merged(range.flop or {}) end)
 
 
 -- What was selected of each stage, and how much of its kernels' time the counters

@@ -14,17 +14,10 @@ local sections = {}
 
 -- ---- rows of sections ----
 
+local at = rows.at
+
 -- The list at a path of results ("ranks.steps"); empty where there is none.
-local function list_at(results, path) return keys.at(results, path) or {} end
-
-
--- A function from results to such a list; make(one, results): fields that its rows have besides.
-local function at(path, make)
-  return function(results)
-    local list = list_at(results, path)
-    return make and rows.with(list, function(one) return make(one, results) end) or list
-  end
-end
+local function list_at(results, path) return at(path)(results) end
 
 
 local function number_of(own) return own.rank and tostring(own.rank) end
