@@ -208,41 +208,30 @@ local list = {
 }
 
 -- Why tables have no rows, where results.missing does not say it: what there is not.
-local REQUESTS = "no requests of clients are known: metrics.json would name them"
-local ENGINE = "no numbers of a serving engine were recorded"
-local COLLECTIVES = "no collectives of several ranks"
-local STEPS = "no step is marked by ranges or an engine, and none could be inferred"
-local STAGES = "nothing ran in a stage"
-
-local empty = { devices = "the trace names no GPU",
-  running_cost = "neither a price (price.per_hour) nor energy is known",
-  stages = STAGES,
-  latency = "no prefill and no step was timed", repeats = "no prefill and no step was timed",
-  load = REQUESTS, load_times = REQUESTS, requests = REQUESTS, request_rows = REQUESTS,
-  kv_cache = ENGINE, first_token = REQUESTS,
-  engine_metrics = ENGINE, engine_looks = ENGINE, cpu = STAGES, categories = STAGES,
-  cpu_samples = "the stacks of the CPU were not sampled",
-  cpu_stacks = "the stacks of the CPU were not sampled",
-  sampled = "no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them",
-  gaps = "the GPU was never idle between two operations",
-  modules = "neither stacks of launches nor ranges name modules of the model",
-  lines = "no stacks of launches: collector.sources records them, torch.profiler with_stack=True",
-  marked_layers = "neither stacks of launches nor ranges name layers of the model",
-  marked_operators = "no range names operators",
-  step_layers = "layers of a decode step could not be told",
-  findings = "no rule found anything to change", abstained = "every rule could tell",
-  silent = "no rule was silent", ranks = "one rank, and no steps", pipeline = "no stages of a "
-    .. "pipeline that send each other anything", rank_stages = STEPS, steps = STEPS,
-  step_rows = STEPS, idle_threads = "no engine marks its steps", collectives = COLLECTIVES,
-  late = "no rank comes late to collectives", layers = COLLECTIVES,
-  rank_kernels = "one rank, and no steps", rank_files = "one rank, and no steps",
-  kv_transfers = "no rank hands a KV cache to another", left_out = "no rank left "
-    .. "anything out; which repeats and steps the figures leave out, llmprof digest says",
-  kernels = "no kernel ran in a stage", headroom = "no kernel ran in a stage",
-  transfers = "nothing was copied or set",
-  selection = "no kernel was selected", integrity = "no timeline to check",
-  overhead = "nothing was run without the profiler: overhead=before does",
-  missing = "nothing is missing" }
+local empty = {}
+for reason, names in pairs {
+  ["no requests of clients are known: metrics.json would name them"] = "load load_times requests "
+    .. "request_rows first_token",
+  ["no numbers of a serving engine were recorded"] = "kv_cache engine_metrics engine_looks",
+  ["no collectives of several ranks"] = "collectives late layers",
+  ["no step is marked by ranges or an engine, and none could be inferred"] = "rank_stages steps "
+    .. "step_rows idle_threads",
+  ["nothing ran in a stage"] = "stages cpu categories kernels headroom",
+  ["no prefill and no step was timed"] = "latency repeats",
+  ["neither a price (price.per_hour) nor energy is known"] = "running_cost",
+  ["the stacks of the CPU were not sampled"] = "cpu_samples cpu_stacks",
+  ["no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them"] = "sampled",
+  ["neither stacks of launches nor ranges name any"] = "modules marked_layers marked_operators",
+  ["no stacks of launches: collector.sources records them, torch.profiler with_stack=True"]
+    = "lines",
+  ["layers of a decode step could not be told"] = "step_layers",
+  ["one rank, and no steps"] = "ranks rank_kernels rank_files pipeline kv_transfers",
+  ["no rank left anything out; which repeats and steps the figures leave out, llmprof digest says"]
+    = "left_out",
+  ["nothing was run without the profiler: overhead=before does"] = "overhead",
+} do
+  for name in names:gmatch "%S+" do empty[name] = reason end
+end
 
 -- Tables of sums, over the repeats that count and over the whole capture.
 local SUMS = lists.set { "kernels", "transfers", "operators", "timeline_operators",
@@ -251,7 +240,8 @@ local OF_ALL = lists.set { "ranks", "collectives", "late", "layers", "rank_kerne
 
 local by_name = {}
 for _, section in ipairs(list) do
-  section.name, section.title, section.empty = section[1], section[2], empty[section[1]]
+  section.name, section.title = section[1], section[2]
+  section.empty = empty[section.name] or "there was nothing of the kind"
   section.columns = section.columns or columns[section.name]
   section.rows = section.rows or rows[section.name]
   by_name[section.name] = section
