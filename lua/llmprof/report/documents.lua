@@ -98,17 +98,17 @@ end
 
 
 local function efficiency_line(results)
-  local said = {}
-  for _, row in ipairs(rows.efficiency(results)) do
-    if not row.label:find("·", 1, true) and (row.mfu or row.mbu) then
-      local figures = words.shares(function(key) return row[key] end)
-      if row.times_floor then
-        figures[#figures + 1] = words.rounded(row.times_floor, 3)
-          .. " times as long as the hardware needs"
-      end
-      said[#said + 1] = ("%s: %s"):format(row.label, table.concat(figures, ", "))
+  local said = lists.map(rows.efficiency(results), function(row)
+    local figures = lists.map({ "mfu", "mbu" }, function(key)
+      return row[key] and ("%s %s %%"):format(key:upper(), words.rounded(row[key] * 100, 2))
+    end)
+    if row.parent or #figures == 0 then return nil end
+    if row.times_floor then
+      figures[#figures + 1] = words.rounded(row.times_floor, 3)
+        .. " times as long as the hardware needs"
     end
-  end
+    return ("%s: %s"):format(row.label, table.concat(figures, ", "))
+  end)
   return #said > 0 and table.concat(said, "; ") .. "." or words.unknown_peaks(results)
     or words.not_measured(results, "the model's cost")
 end
@@ -124,14 +124,9 @@ end
 
 -- How far it can be trusted, and where it is from.
 local function trust_line(results)
-  local said, share = {}, results.totals and results.totals.stage_share
-  if results.integrity then said[1] = results.integrity.verdict:gsub("^%l", string.upper) .. "." end
-  if share then
-    said[#said + 1] = ("%s of the GPU time lies in a stage."):format(words.percent(share))
-  end
-  said[#said + 1] = words.source(results)
-  said[#said + 1] = words.repeats(results)
-  if #rows.overhead(results) == 0 then said[#said + 1] = words.no_overhead(results) end
+  local _, _, trust = findings.verdict(results)
+  local said = { (trust.text:gsub("^%l", string.upper)), words.source(results) }
+  if #rows.overhead(results) == 0 then said[3] = words.no_overhead(results) end
   said[#said + 1] = ("Everything else is in %s."):format(layout.reports.full)
   return table.concat(said, " ")
 end
@@ -163,49 +158,51 @@ local shorts = {
   end,
 }
 
+-- What comes first, in plain words, too; and how far to trust it.
+local function opening(results)
+  local lines, _, trust = findings.verdict(results)
+  local plain = findings.in_plain_words(results)
+  if plain then table.insert(lines, 1, { head = plain, text = "" }) end
+  return lines, trust
+end
+
+
 -- stakeholder_summary.md: a page to hand on.
 function documents.stakeholder(results, entries)
-  local verdict = findings.verdict(results)
-  local plain, cost = findings.in_plain_words(results), words.running_cost(results, true)
-  if plain then table.insert(verdict, 1, { head = plain, text = "" }) end
-  if cost then verdict[#verdict + 1] = { head = "Cost:", text = cost } end
+  local lines, cost = opening(results), words.running_cost(results, true)
+  if cost then lines[#lines + 1] = { head = "Cost:", text = cost } end
   local function make(given, entry)
     return shorts[entry.name] and blocks.join(shorts[entry.name](given))
   end
   return render(results, "%s: where the time goes",
-    blocks.verdict { lines = verdict, tight = true },
+    blocks.verdict { lines = lines, tight = true },
     under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make)))
 end
 
 
 -- ---- the first screen of the page ----
 
--- A tile of a figure; below it what it is under the profiler, where it is without.
-local function tile(name, figure, value, note)
-  return { label = figure.plain and name or name .. ", profiled", value = value, note = note }
-end
-
-
-local function time_tile(name, figure)
-  local first, note = figure.first, nil
+-- A tile of a figure, as `said` makes it of a distribution; below it a note, and what it is under
+-- the profiler where it is without.
+local function tile(name, figure, said, note)
+  local notes = { note }
   if figure.plain and figure.profiled then
-    note = words.ms(figure.profiled.mean_ns) .. " under the profiler"
-  elseif first.p90_ns then
-    note = ("p50 %s, p90 %s"):format(words.ms(first.p50_ns), words.ms(first.p90_ns))
-  elseif first.p50_ns then
-    note = ("p50 %s, at most %s"):format(words.ms(first.p50_ns), words.ms(first.max_ns))
+    notes[#notes + 1] = said(figure.profiled) .. " under the profiler"
   end
-  return tile(name, figure, words.ms(first.mean_ns), note or "")
+  return { label = figure.plain and name or name .. ", profiled", value = said(figure.first),
+    note = table.concat(notes, "; ") }
 end
 
 
-local function rate_tile(figure)
-  local rate, profiled = figure.first, figure.plain and figure.profiled
-  local note = rate.batch and "batch " .. words.batch(rate.batch) or "batch not known"
-  if profiled then
-    note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
-  end
-  return tile("throughput of decode", figure, text.number(rate.mean, 1, ",") .. " tokens/s", note)
+local function mean_of(time) return words.ms(time.mean_ns) end
+local function rate_of(rate) return text.number(rate.mean, 1, ",") .. " tokens/s" end
+local function share_of(share) return words.rounded(share * 100, 2) .. " %" end
+
+
+local function spread_of(time)
+  if not time.p50_ns then return nil end
+  return ("p50 %s, %s %s"):format(words.ms(time.p50_ns), time.p90_ns and "p90" or "at most",
+    words.ms(time.p90_ns or time.max_ns))
 end
 
 
@@ -213,15 +210,21 @@ end
 -- measured; those that were not measured are not there. nil without any.
 local function tiles(results)
   local latency, whole = overhead.latency_of(results), results.efficiency or {}
-  local list = lists.map({ "ttft", "tpot" }, function(key)
-    return latency[key] and time_tile(key:upper(), latency[key])
-  end)
-  if latency.tokens_per_s then list[#list + 1] = rate_tile(latency.tokens_per_s) end
-  lists.add(list, lists.map({ "mfu", "mbu" }, function(key)
-    local value = whole[key] and whole[key].value
-    return value and tile(key:upper(), { plain = whole.time_source == "plain runs" },
-      words.rounded(value * 100, 2) .. " %", "all stages together")
-  end))
+  local list, rate = lists.map({ "ttft", "tpot" }, function(key)
+    local figure = latency[key]
+    return figure and tile(key:upper(), figure, mean_of, spread_of(figure.first))
+  end), latency.tokens_per_s
+  if rate then
+    list[#list + 1] = tile("throughput of decode", rate, rate_of, rate.first.batch
+      and "batch " .. words.batch(rate.first.batch) or "batch not known")
+  end
+  for _, key in ipairs { "mfu", "mbu" } do
+    local figure = { first = whole[key] and whole[key].value,
+      plain = whole.time_source == "plain runs" }
+    if figure.first then
+      list[#list + 1] = tile(key:upper(), figure, share_of, "all stages together")
+    end
+  end
   return #list > 0 and blocks.tiles { list = list } or nil
 end
 
@@ -238,21 +241,16 @@ local function could_be(results)
   if least and least.value and least.value > 0 and least.value < time then
     said[#said + 1] = ("%s at the limit of the hardware"):format(words.ms(least.value))
   end
-  return #said > 0 and ("Instead of %s %s%s would take %s."):format(words.ms(time),
-    results.engine and "a step of " or "", stage.name, table.concat(said, ", ")) or nil
+  return #said > 0 and { head = "It could be faster.", text = ("Instead of %s %s%s would take %s.")
+    :format(words.ms(time), results.engine and "a step of " or "", stage.name,
+      table.concat(said, ", ")) } or nil
 end
 
 
 -- Without the line on the first move, which stands among the moves.
 local function first_screen(results)
-  local lines, _, trust = findings.verdict(results)
-  local plain, could = findings.in_plain_words(results), could_be(results)
-  if plain and lines[1].head ~= "Ranks:" then
-    lines[1] = { head = plain .. " " .. lines[1].head, text = lines[1].text }
-  elseif plain then
-    table.insert(lines, 1, { head = plain, text = "" })
-  end
-  if could then lines[#lines + 1] = { head = "It could be faster.", text = could } end
+  local lines, trust = opening(results)
+  lines[#lines + 1] = could_be(results)
   return blocks.join(blocks.note(words.model(results)), tiles(results),
     blocks.verdict { lines = lines }, findings.moves(results, MOVES),
     blocks.say({ { strong = trust.head }, " " .. trust.text }, "note"))

@@ -184,14 +184,6 @@ function words.no_latency(results)
 end
 
 
--- "MFU 1.2 %", "MBU 34 %", as far as they are known: a list. value(key): a share.
-function words.shares(value)
-  return lists.map({ "mfu", "mbu" }, function(key)
-    return value(key) and ("%s %s %%"):format(key:upper(), words.rounded(value(key) * 100, 2))
-  end)
-end
-
-
 -- That nothing ran without the profiler.
 function words.no_overhead(results)
   local timeline = (results.source or {}).timeline

@@ -138,7 +138,7 @@ describe("llmprof.report", function()
     assert.matches("p50 4.0 ms, p90 7.0 ms", page { tpot = tpot }, 1, true)
     tpot.p90_ns = nil
     assert.matches("p50 4.0 ms, at most 9.0 ms", page { tpot = tpot }, 1, true)
-    assert.matches("batch not known; 180.0 under the profiler", page { tpot = tpot,
+    assert.matches("batch not known; 180.0 tokens/s under the profiler", page { tpot = tpot,
       tokens_per_s = { count = 2, mean = 180 },
       plain = { runs = 2, tokens_per_s = { count = 2, mean = 200 } } }, 1, true)
   end)
