@@ -17,15 +17,10 @@ local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
-local tuple = require("llmprof.tables.keys").tuple
 
 local invariants = {}
 
--- An operation under which this many others of its stream begin is too long: those
--- that launch their successors early overlap with one or two.
-local OVERTAKEN = 8
-
--- The longest operations that are looked at.
+-- The longest kernels that are looked at.
 local LONGEST = 16
 
 -- A repeat, or a step, that runs less than this part of the kernels of the others.
@@ -121,68 +116,7 @@ function invariants.rows(state)
 end
 
 
--- ---- nesting ----
-
-local PUSH_POP = 0 -- style of a range
-
--- Traces that count in us round times by this much, in ns.
-local ROUNDED = 1000
-
-
--- The ranges that mark stages and their steps.
-local function marks(state)
-  local found, ranges = state.found, check(state.trace:frame "ranges")
-  if found.by_engine then
-    return check(ranges:where { range = lists.map(found.instances, "range") })
-  end
-  return check(ranges:where { tag = lists.flat(found.declared, function(stage)
-    return lists.joined(stage.tags or { stage.name }, { stage.step })
-  end) })
-end
-
-
--- How many ranges, sorted by start, the longest first, begin in another one of their thread and
--- domain, and end behind it. Those by start and end may overlap any but those of their name.
-local function count_crossing(ranges)
-  local around, count = {}, 0
-  for _, row in ipairs(frame_rows.list(ranges, { "start", "end", "pid", "tid", "domain", "style",
-    "tag" })) do
-    local key = tuple(row.pid, row.tid, row.domain, row.style ~= PUSH_POP and row.tag or nil)
-    local open = around[key] or {}
-    around[key] = open
-    while #open > 0 and open[#open] <= row.start + ROUNDED do open[#open] = nil end
-    if #open > 0 and row["end"] > open[#open] + ROUNDED then count = count + 1 end
-    open[#open + 1] = row["end"]
-  end
-  return count
-end
-
-
-function invariants.nesting(state)
-  local found = state.found
-  if not found or found.whole or found.inferred then return nil end
-  local ranges = check(marks(state):sort { { "start" }, { "end", true } })
-  local count = count_crossing(ranges)
-  if count == 0 then return nil end
-  return { share = part(count, #ranges),
-    text = ("%s of %s ranges of stages and steps begin in another one of their thread and end "
-      .. "after it: the time in both may count twice"):format(text.count(count),
-      text.count(#ranges)), fix = "end a range before the one that is around it, on its thread" }
-end
-
-
 -- ---- streams ----
-
--- The operations that begin while that of a row runs, in the same stream.
-local function begun_under(ops, long, row)
-  local wanted = { { "start", ">", long:get(row, "start") },
-    { "start", "<", long:get(row, "end") } }
-  for _, column in ipairs { "device", "context", "stream", "pid" } do
-    wanted[column] = long:get(row, column) or false
-  end
-  return #check(ops:where(wanted))
-end
-
 
 -- This many times as long as the longest other launch of the same kernel and shape
 -- nothing takes, from this time on (ns).
@@ -210,10 +144,9 @@ end
 
 -- Of the longest kernels those that are stretched: the longest of them (ns), and the share of
 -- the time of all kernels that they take; nil where none is.
-local function stretched(state)
-  local kernels, most, sum = check(state.trace:frame "kernels"), nil, 0
+local function stretched(kernels)
   local longest = check(kernels:sort({ { "duration", true } }, LONGEST))
-  local classify = categories.classifier()
+  local classify, most, sum = categories.classifier(), nil, 0
   for row = 1, #longest do
     if is_stretched(kernels, longest, row, classify) then
       local ns = longest:get(row, "duration")
@@ -223,21 +156,6 @@ local function stretched(state)
   if not most then return nil, 0 end
   local all = check(kernels:group { columns = { { "ns", "sum", "duration" } } })
   return most, part(sum, all:get(1, "ns"))
-end
-
-
--- How many of the longest operations go on while others of their stream begin, and
--- under the one with the most how many, and its time (ns).
-local function overtaken(ops, longest)
-  local count, worst, ns = 0, 0, 0
-  for row = 1, #longest do
-    local under = begun_under(ops, longest, row)
-    if under >= OVERTAKEN then
-      count = count + 1
-      if under > worst then worst, ns = under, longest:get(row, "duration") end
-    end
-  end
-  return count, worst, ns
 end
 
 
@@ -257,27 +175,20 @@ end
 
 
 function invariants.streams(state)
-  local ops, said = check(state.trace:frame "gpu"), {}
-  if #ops == 0 then return nil end
-  local kernels = check(state.trace:frame "kernels")
-  local inside = count_inside(kernels)
-  local count, under, ns = overtaken(ops, check(ops:sort({ { "duration", true } }, LONGEST)))
-  local long_ns, long_share = stretched(state)
-  if count > 0 then
-    said[1] = ("an operation of %s runs on while %s others of its stream begin"):format(
-      text.duration(ns), text.count(under))
-  end
+  if #check(state.trace:frame "gpu") == 0 then return nil end
+  local kernels, said = check(state.trace:frame "kernels"), {}
+  local inside, long_ns, long_share = count_inside(kernels), stretched(kernels)
   if long_ns then
-    said[#said + 1] = ("a kernel takes %s, more than %d times as long as any other launch of it")
-      :format(text.duration(long_ns), FAR_LONGER)
+    said[1] = ("a kernel takes %s, more than %d times as long as any other launch of it"):format(
+      text.duration(long_ns), FAR_LONGER)
   end
   if inside > 0 then
     said[#said + 1] = ("%s of %s kernels run inside another one of their stream"):format(
       text.count(inside), text.count(#kernels))
   end
-  return { share = math.max(part(count, math.min(#ops, LONGEST)), long_share,
-    part(inside, #kernels)), text = #said > 0 and table.concat(said, "; ")
-      or "streams run one operation after the other", fix = count + inside > 0 and AGAIN or ALONE }
+  return { share = math.max(long_share, part(inside, #kernels)), text = #said > 0
+    and table.concat(said, "; ") or "streams run one operation after the other",
+    fix = inside > 0 and AGAIN or ALONE }
 end
 
 
@@ -477,7 +388,7 @@ end
 
 
 invariants.list = { { "order", invariants.order }, { "times", invariants.times },
-  { "rows", invariants.rows }, { "nesting", invariants.nesting }, { "streams", invariants.streams },
+  { "rows", invariants.rows }, { "streams", invariants.streams },
   { "replays", invariants.replays }, { "work", invariants.work }, { "walls", invariants.walls },
   { "steps", invariants.steps }, { "together", invariants.together } }
 
