@@ -45,9 +45,6 @@ local SHARES = 1024
 encode.GPU = { "start", "duration", "lane", "label", "place", "kernel", "api_start", "queue_time",
   "waiting", "operator_label", "module_label", "line_label", "match" }
 
--- Rows of a frame are read faster all than one in this many by their numbers.
-local FEW = 4
-
 
 -- ---- which part of the time ----
 
@@ -83,7 +80,7 @@ end
 
 
 -- Events of at least `least` ns before a window, and behind it.
-local function longest(view, window, least)
+local function outside(view, window, least)
   return check(view:where { { "start", "<=", window.first }, { "duration", ">=", least },
     { "end", "<=", window.first } }),
     check(view:where { { "start", ">=", window.last }, { "duration", ">=", least } })
@@ -93,30 +90,16 @@ end
 -- A window that has room for its own events, with `least`, so that with the longest of the rest
 -- there are no more than fit.
 function encode.with_longest(views, window)
-  local room = encode.MOST - encode.count(views, window.first, window.last)
-  local short, fits, rest, left = 0, 1, {}, 0
-  for i, view in ipairs(views) do
-    rest[i], left = view, left + #view
-    local group = check(view:group { columns = { { "most", "max", "duration" } } })
-    fits = math.max(fits, #group > 0 and (group:get(1, "most") or 0) + 1 or 1)
-  end
-  while fits - short > 1 do
-    -- most are short: half of the digits, not of the time, so that soon few are left to look at
-    local middle = math.max(short + 1, math.floor(math.sqrt(math.max(short, 1) * fits)))
-    local count = 0
-    for _, view in ipairs(rest) do
-      local before, after = longest(view, window, middle)
-      count = count + #before + #after
-    end
-    if count <= room then fits = middle else short = middle end
-    if count > room and FEW * count < left then -- shorter ones are none of them
-      for i, view in ipairs(rest) do
-        rest[i] = check(view:where { { "duration", ">=", middle } })
-      end
-      left = count
+  local room, list = encode.MOST - encode.count(views, window.first, window.last), {}
+  for _, view in ipairs(views) do
+    local before, after = outside(view, window, 1)
+    for _, rest in ipairs { before, after } do
+      local longest = check(rest:sort({ { "duration", true } }, room + 1))
+      list[#list + 1] = check(longest:select { "duration" })
     end
   end
-  window.least = fits
+  local rest = check(pack.join(list):sort({ { "duration", true } }, room + 1))
+  window.least = 1 + (#rest > room and rest:get(room + 1, "duration") or 0)
   return window
 end
 
@@ -125,7 +108,7 @@ end
 function encode.seen(view, window, f)
   local list = { f(encode.between(view, window.first, window.last)) }
   if window.least then
-    local before, after = longest(view, window, window.least)
+    local before, after = outside(view, window, window.least)
     list[2], list[3] = f(before), f(after)
   end
   return pack.join(list)
