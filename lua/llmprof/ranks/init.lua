@@ -183,17 +183,6 @@ local function time_by_rank(kernels)
 end
 
 
--- The rows of the kernels that take most, where there are many more than are listed.
-local function of_largest(kernels)
-  local names = errors.check(kernels:group { by = { "short_name" }, columns = {} })
-  if #names <= 2 * ranks.KERNELS then return kernels end
-  local sums = errors.check(kernels:group { by = { "short_name" },
-    columns = { { "time", "sum", "time" } } })
-  local largest = errors.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
-  return errors.check(kernels:where { short_name = largest:values "short_name" })
-end
-
-
 -- The median of durations from a row on, of which each counts as often as it was seen.
 local function median_of(durations, calls, first, count)
   local function at(place)
@@ -226,9 +215,8 @@ end
 
 -- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, median_ns, slowest_rank,
 -- slowest_ns (mean there), fastest_ns }.
-local function kernel_records(all)
-  local list, found, kernels = json.list {}, {}, of_largest(all)
-  local median = medians(kernels)
+local function kernel_records(kernels)
+  local list, found, median = json.list {}, {}, medians(kernels)
   for _, group in ipairs(kernels:group { by = { "short_name", "world" },
     total = { "calls", "time" } }) do
     local name, calls = group.short_name or "(unnamed kernel)", group.calls.total
