@@ -82,23 +82,11 @@ end
 
 -- Files that lack what the others have.
 local function note_lacking(made, left_out)
-  local first = {} -- by the number that a file says of itself
-  for _, part in ipairs(made.parts) do
-    local name, own, unserved = part.about.file:match "([^/]*)$", part.about.ranks,
-      part.about.unserved
-    local number = #own == 1 and members.told(own[1].process)
-    if number and first[number] then
-      note(left_out, "%s: says rank %d as %s does: ranks are numbered by their files", name,
-        number, first[number])
-    elseif number then
-      first[number] = name
-    end
-    if unserved then
-      note(left_out, "%s: GPU activity was not recorded for %d of %d processes that launch work: "
-        .. "they are no ranks", name, unserved.count, unserved.of)
-    elseif #made.parts > 1 and #own == 0 then
+  for _, part in ipairs(#made.parts > 1 and made.parts or {}) do
+    local name = part.about.file:match "([^/]*)$"
+    if #part.about.ranks == 0 then
       note(left_out, "%s: no kernels of a known process: no rank", name)
-    elseif #made.parts > 1 and #part.collectives == 0 then
+    elseif #part.collectives == 0 then
       note(left_out, "%s: no collectives: it is matched with nothing", name)
     end
     if made.steps and not part.steps then
@@ -183,30 +171,19 @@ local function time_by_rank(kernels)
 end
 
 
--- The median of durations from a row on, of which each counts as often as it was seen.
-local function median_of(durations, calls, first, count)
-  local function at(place)
-    local row = first
-    while place >= calls[row] do place, row = place - calls[row], row + 1 end
-    return durations[row]
-  end
-  return (at((count - 1) // 2) + at(count // 2)) / 2
-end
-
-
--- The median duration of each kernel, by its name.
+-- The median duration of each kernel, by its name: the mean of the two in the middle, of which
+-- one is told as often as it was seen.
 local function medians(kernels)
-  local sums = errors.check(kernels:group { by = { "short_name", "duration" },
-    columns = { { "calls", "sum", "calls" } } })
-  local sorted, of = errors.check(sums:sort { { "short_name" }, { "duration" } }), {}
-  local names, durations, calls = sorted:values "short_name", sorted:values "duration",
-    sorted:values "calls"
-  local first, count = 1, 0
-  for row, name in ipairs(names) do
-    count = count + calls[row]
-    if name ~= names[row + 1] then
-      of[name] = median_of(durations, calls, first, count)
-      first, count = row + 1, 0
+  local of, before, calls_of = {}, {}, rows.by(kernels, "short_name", { total = { "calls" } })
+  local sorted = errors.check(kernels:sort { { "duration" } })
+  local durations, calls = sorted:values "duration", sorted:values "calls"
+  for row, name in ipairs(sorted:values "short_name") do
+    local first, all = before[name] or 0, calls_of[name].calls.total
+    before[name] = first + calls[row]
+    for _, place in ipairs { (all - 1) // 2, all // 2 } do
+      if first <= place and place < before[name] then
+        of[name] = (of[name] or 0) + durations[row] / 2
+      end
     end
   end
   return of
@@ -255,13 +232,11 @@ end
 -- Threads while the GPU waited for steps, of all parts, in order of phase and rank, that which did
 -- most first.
 local function thread_records(made)
-  local list, world = json.list {}, {}
-  for _, rank in ipairs(made.ranks) do world[("%d/%d"):format(rank.part, rank.own)] = rank.rank end
-  for i, part in ipairs(made.parts) do
-    for _, thread in ipairs(part.about.idle_threads or {}) do
-      list[#list + 1] = merge(thread, { rank = world[("%d/%d"):format(i, thread.rank)] })
-    end
-  end
+  local list = json.list(lists.flat(made.ranks, function(rank)
+    local threads = made.parts[rank.part].about.idle_threads or {}
+    return lists.map(lists.filtered(threads, function(thread) return thread.rank == rank.own end),
+      function(thread) return merge(thread, { rank = rank.rank }) end)
+  end))
   lists.sort(list, function(one) return step_groups.place(one.phase) end, "rank",
     function(one) return -(one.calls_ns + one.ranges_ns) end, "tid")
   return #list > 0 and list or nil

@@ -220,37 +220,20 @@ end
 
 -- ---- by transfers ----
 
--- The longest that a transfer of a group can be by NCCL's word for its bytes, ns; nil where that
--- or the link is not known.
-local function most_by_size(group, link)
-  local needed = link and group.message and collectives.least(group.short_name,
-    group.members.max, group.message, link)
-  return needed and OVER * needed + SETUP_NS
-end
-
-
 -- The excess of transfers of one kind, in ns. A transfer is held against the quickest of the NEAR
 -- around it and against the quickest tenth at its place in other steps, whichever is longer, since
 -- sizes differ; what is far above counts. Else what exceeds `most` counts, which may be nil. own:
 -- rows.
 local function beyond_of(own, most)
-  local sorted = own:sort { { "start" } }
+  local sorted, sum = own:sort { { "start" } }, 0
   local transfers, places = sorted:values "transfer", sorted:values "place"
-  local quickest_at, sum, near = {}, 0, 0
-  for _, group in ipairs(own:group { by = { "place" }, sum = { "transfer" },
-    percentiles = { 10 } }) do
-    quickest_at[group.place or false] = group.transfer.p10
-  end
+  local quickest = rows.by(own, "place", { sum = { "transfer" }, percentiles = { 10 } })
   for i, transfer in ipairs(transfers) do
-    if (i - 1) % NEAR == 0 then
-      near = math.min(table.unpack(transfers, i, math.min(i + NEAR - 1, #transfers)))
-    end
-    local floor = math.max(near, quickest_at[places[i]])
-    if transfer > FAR * floor then
-      sum = sum + transfer - floor
-    elseif most and transfer > most then
-      sum = sum + transfer - most
-    end
+    local first = i - (i - 1) % NEAR
+    local near = math.min(table.unpack(transfers, first, math.min(first + NEAR - 1, #transfers)))
+    local floor = math.max(near, quickest[places[i]].transfer.p10)
+    local bound = transfer > FAR * floor and floor or most or transfer
+    sum = sum + math.max(transfer - bound, 0)
   end
   return sum
 end
@@ -262,7 +245,10 @@ function members.transfers_beyond(all, link)
   local sum, last = 0, collectives.last(all)
   for _, group in ipairs(last:group { by = { "short_name", "phase", "message" },
     sum = { "transfer", "members" }, percentiles = { 10 } }) do
-    local most = most_by_size(group, link)
+    -- the longest that it can be by NCCL's word for its bytes
+    local needed = link and group.message and collectives.least(group.short_name,
+      group.members.max, group.message, link)
+    local most = needed and OVER * needed + SETUP_NS
     if group.transfer.max > math.min(FAR * group.transfer.p10, most or math.huge) then
       sum = sum + beyond_of(last:where { short_name = group.short_name or false,
         phase = group.phase or false, message = group.message or false }, most)

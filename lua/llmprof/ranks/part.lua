@@ -10,7 +10,6 @@ local merge = require("llmprof.tables.keys").merged
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local steps = require "llmprof.ranks.steps"
 
@@ -214,19 +213,6 @@ function part.steps(trace, given)
 end
 
 
--- Processes that launch, and how many of them have no operation of a GPU: its activity was not
--- recorded there. { count, of }; nil where there are none, or nothing says whose operations are.
-local function unserved(trace)
-  if trace:knows "calls" == false then return nil end
-  local served = rows.by(errors.check(trace:frame "gpu"), "pid")
-  local launches = lists.filtered(errors.check(trace:frame "api"):group { by = { "pid", "name" } },
-    function(row) return row.name and row.name:find "Launch" end)
-  local launching = lists.grouped(launches, function(row) return row.pid or false end)
-  local alone = lists.filtered(launching, function(own) return not served[own[1].pid or false] end)
-  return #alone > 0 and { count = #alone, of = #launching } or nil
-end
-
-
 -- Of one trace: { about, steps (nil where none are known), collectives, kernels, busy (of
 -- pipeline.busy; nil without sends and receives) }.
 -- file: what it is called. given: mark_collectives (see steps.label_work),
@@ -251,8 +237,7 @@ function part.of(trace, file, given)
     source = known and known.source,
     engine = known and known.engine, startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
-    unserved = unserved(trace) }
-  about.communicators = communicators_of(trace, found)
+    communicators = communicators_of(trace, found) }
   local made = { about = about, steps = known and kept(known.frame, columns.steps),
     collectives = kept(found, columns.collectives),
     kernels = kept(counted_kernels(kernels), columns.kernels),
@@ -281,43 +266,28 @@ end
 local FAR = 1 << 60
 
 
--- What a frame lacks of the columns that are wanted, or nil.
-local function check_columns(frame, names)
-  local there = frame:columns()
-  for i, name in ipairs(names) do
-    if not there[i] or there[i].name ~= name or there[i].type ~= type_of(name) then
-      return ("no column '%s' of type %s"):format(name, type_of(name))
-    end
-  end
-  return nil
+-- What is in every row of a frame that has such a column, and no less than this; ns, and how often.
+local LEAST = { start = -FAR, ["end"] = -FAR, duration = 0, count = 1 }
+
+
+-- Has every row of a column a number, and one that can be?
+local function are_numbers(frame, name, least)
+  return #errors.check(frame:where { { name, ">=", least }, { name, "<=", FAR } }) == #frame
 end
 
 
--- What is in every row, and no less than this; ns, and how often.
-local LEAST = {
-  kernels = { duration = 0, count = 1 },
-  collectives = { start = -FAR, ["end"] = -FAR, duration = 0 },
-  steps = { start = -FAR, ["end"] = -FAR },
-  busy = { start = -FAR, ["end"] = -FAR },
-}
-
-
--- A column with numbers that cannot be, or nil.
-local function check_numbers(frame, least)
-  for _, name in ipairs(sorted_keys(least)) do
-    if #errors.check(frame:where { [name] = false }) > 0
-      or #errors.check(frame:where { { name, "<", least[name] } }) > 0
-      or #errors.check(frame:where { { name, ">", FAR } }) > 0 then
-      return ("impossible numbers in '%s'"):format(name)
+-- What is wrong with a frame of a part: columns that it lacks, a rank that the head does not tell
+-- of, numbers that cannot be; nil for nothing.
+local function wrong_in(frame, name, about)
+  local there, known = frame:columns(), lists.set(lists.map(about.ranks, "rank"))
+  for i, column in ipairs(columns[name]) do
+    if not there[i] or there[i].name ~= column or there[i].type ~= type_of(column) then
+      return ("no column '%s' of type %s"):format(column, type_of(column))
+    end
+    if LEAST[column] and not are_numbers(frame, column, LEAST[column]) then
+      return ("impossible numbers in '%s'"):format(column)
     end
   end
-  return nil
-end
-
-
--- A rank of a frame that the head does not tell of, or nil.
-local function check_ranks(frame, about)
-  local known = lists.set(lists.map(about.ranks, "rank"))
   for _, row in ipairs(frame:group { by = { "rank" } }) do
     if not known[row.rank or false] then return ("no rank %s"):format(row.rank) end
   end
@@ -328,10 +298,8 @@ end
 -- A frame of a part, or nil and what is wrong with it.
 local function decode_frame(bytes, name, about)
   local frame, message = pack.decode(bytes)
-  if not frame then return nil, message end
-  local wrong = check_columns(frame, columns[name]) or check_ranks(frame, about)
-    or check_numbers(frame, LEAST[name])
-  if wrong then return nil, ("%s: %s"):format(name, wrong) end
+  local wrong = frame and wrong_in(frame, name, about)
+  if not frame or wrong then return nil, message or ("%s: %s"):format(name, wrong) end
   return frame
 end
 
