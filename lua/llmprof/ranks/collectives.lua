@@ -291,10 +291,9 @@ end
 
 -- Add `layer` to collectives that are in steps. divisions: such.
 function collectives.add_layers(all, divisions)
-  rows.extend(all, { "phase", "place" }, { { name = "layer", type = "integer",
-    get = function(key)
-      return key.phase and collectives.layer_at(divisions[key.phase], key.place)
-    end } })
+  rows.add(all, "layer", { "phase", "place" }, function(key)
+    return key.phase and collectives.layer_at(divisions[key.phase], key.place)
+  end)
 end
 
 

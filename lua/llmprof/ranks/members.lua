@@ -112,10 +112,9 @@ end
 -- has none.
 function members.label_threads(list, frame, trace)
   local find, device = finder(list), main_devices(list, trace)
-  return rows.extend(frame, { "pid", "tid" }, { { name = "rank", type = "integer",
-    get = function(key)
-      return find(key.pid, device[tuple(key.pid, key.tid)])
-    end } })
+  return rows.add(frame, "rank", { "pid", "tid" }, function(key)
+    return find(key.pid, device[tuple(key.pid, key.tid)])
+  end)
 end
 
 

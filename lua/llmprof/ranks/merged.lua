@@ -98,8 +98,7 @@ local function renumber_all(parts, ranks)
     for _, name in ipairs(part_frames) do
       local frame = part[name]
       if frame then
-        rows.extend(frame, { "rank" }, { { name = "world", type = "integer",
-          get = function(key) return worlds[i][key.rank] end } })
+        rows.add(frame, "world", { "rank" }, function(key) return worlds[i][key.rank] end)
       end
     end
     local first = before

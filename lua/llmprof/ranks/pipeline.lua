@@ -30,8 +30,7 @@ function pipeline.busy(kernels, moved, list)
       local idle = worked:gaps(first, last, SHORTEST)
       worked = idle:gaps(first, last)
     end
-    frames[i] = rows.extend(worked:frame(), {}, { { name = "rank", type = "integer",
-      get = function() return member.rank end } })
+    frames[i] = rows.add(worked:frame(), "rank", {}, function() return member.rank end)
   end
   return pack.join(frames)
 end

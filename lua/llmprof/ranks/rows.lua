@@ -44,6 +44,12 @@ function rows.extend(frame, by, columns)
 end
 
 
+-- Add one column of integers, as rows.extend does.
+function rows.add(frame, name, by, get)
+  return rows.extend(frame, by, { { name = name, type = "integer", get = get } })
+end
+
+
 -- The number of a thread of a process: threads of two processes may have the same number.
 function rows.thread_of(pid, tid) return tid and (pid or 0) << 32 | tid end
 
@@ -51,8 +57,9 @@ function rows.thread_of(pid, tid) return tid and (pid or 0) << 32 | tid end
 -- Add `thread`, that number, to a frame that has none yet. pid, tid: its columns.
 function rows.add_threads(frame, pid, tid)
   if rows.has(frame, "thread") then return frame end
-  return rows.extend(frame, { pid, tid }, { { name = "thread", type = "integer",
-    get = function(key) return rows.thread_of(key[pid], key[tid]) end } })
+  return rows.add(frame, "thread", { pid, tid }, function(key)
+    return rows.thread_of(key[pid], key[tid])
+  end)
 end
 
 

@@ -55,7 +55,7 @@ end
 
 
 -- The same of several frames, counted.
-function encode.count(views, first, last)
+local function count(views, first, last)
   return lists.sum(views, function(view) return #encode.between(view, first, last) end)
 end
 
@@ -73,7 +73,7 @@ function encode.shortened(views, first, last, most)
   local fits, beyond = first, last
   while beyond - fits > 1 do
     local middle = fits + (beyond - fits) // 2
-    if encode.count(views, first, middle) <= most then fits = middle else beyond = middle end
+    if count(views, first, middle) <= most then fits = middle else beyond = middle end
   end
   return { first = first, last = math.max(fits, first + 1) }
 end
@@ -89,8 +89,8 @@ end
 
 -- A window that has room for its own events, with `least`, so that with the longest of the rest
 -- there are no more than fit.
-function encode.with_longest(views, window)
-  local room, list = encode.MOST - encode.count(views, window.first, window.last), {}
+local function with_longest(views, window)
+  local room, list = encode.MOST - count(views, window.first, window.last), {}
   for _, view in ipairs(views) do
     local before, after = outside(view, window, 1)
     for _, rest in ipairs { before, after } do
@@ -101,6 +101,18 @@ function encode.with_longest(views, window)
   local rest = check(pack.join(list):sort({ { "duration", true } }, room + 1))
   window.least = 1 + (#rest > room and rest:get(room + 1, "duration") or 0)
   return window
+end
+
+
+-- The window of what is here in full: all, or of what is wanted as much as fits beside the longest
+-- of the rest.
+function encode.window_of(views, all, wanted)
+  if count(views, all.first, all.last) <= encode.MOST then return all end
+  local most, window = encode.MOST // 2, { first = wanted.first, last = wanted.last }
+  if count(views, window.first, window.last) > most then
+    window = encode.shortened(views, window.first, window.last, most)
+  end
+  return with_longest(views, window)
 end
 
 
@@ -196,9 +208,7 @@ function Timeline:add_lanes(view, kind, by, title)
   for _, row in ipairs(lists.sort(view:group { by = by }, table.unpack(by))) do
     numbers[key_of(row)] = self:lane(kind, title(row)) or false
   end
-  rows.extend(view, by, { { name = "lane", type = "integer", get = function(row)
-    return numbers[key_of(row)]
-  end } })
+  rows.add(view, "lane", by, function(row) return numbers[key_of(row)] end)
   return check(view:where { { "lane", ">=", 0 } })
 end
 
@@ -207,9 +217,7 @@ end
 
 -- Events that say no more than what they are.
 function Timeline:plain(view, name)
-  rows.extend(view, { name }, { { name = "label", type = "integer", get = function(row)
-    return self.label(row[name] or "(unnamed)")
-  end } })
+  rows.add(view, "label", { name }, function(row) return self.label(row[name] or "(unnamed)") end)
   return check(view:select { "start", "duration", "lane", "label" })
 end
 

@@ -36,21 +36,6 @@ local function repeats_of(found)
 end
 
 
--- What is kept in full: everything, or with the longest events of the rest the repeat of middle
--- length, or what fits of it; and that repeat.
-local function window_of(views, span, found)
-  local repeats, all = repeats_of(found), 0
-  local wanted = repeats[(#repeats + 1) // 2] or span
-  for _, view in ipairs(views) do all = all + #view end
-  if all <= encode.MOST then return encode.extent_of(views, span), wanted end
-  local most, window = encode.MOST // 2, { first = wanted.first, last = wanted.last }
-  if encode.count(views, window.first, window.last) > most then
-    window = encode.shortened(views, window.first, window.last, most)
-  end
-  return encode.with_longest(views, window), { first = window.first, last = window.last }
-end
-
-
 -- ---- the GPU ----
 
 local kind_names = { copy = "copy", set = "set", graph = "graph" }
@@ -104,42 +89,40 @@ local function collective_at(collectives)
 end
 
 
--- What the events of the GPU say, and where it is from: a column of keys, and a function
--- of a row of these.
-local function gpu_columns(timeline, view, given)
+-- A function that makes of operations with lanes the timeline's frame of the GPU.
+local function gpu_framer(timeline, given)
   local known, id_of = {}, kernel_ids(given.kernels, given.whole)
   for _, kernel in ipairs(given.kernels) do known[kernel.name] = kernel end
   local collective = collective_at(given.collectives)
   local by_start = given.collectives and { "start" } or {}
-  local function column(name, get) return { { name = name, type = "integer", get = get } } end
-  local list = {
-    { { "name", "kind" }, column("label", function(row)
+  return function(view)
+    rows.add(view, "label", { "name", "kind" }, function(row)
       local kernel = known[row.name]
       local number = timeline.label(kernel and kernel.label or row.name or kind_names[row.kind]
         or "(unnamed)")
       timeline:categorise(number, kind_categories[row.kind] or kernel and kernel.category)
       return number
-    end) },
-    { { "name", "stage", "part" }, column("kernel", id_of) },
-    { { "stage", "part" }, column("place", function(row)
+    end)
+    rows.add(view, "kernel", { "name", "stage", "part" }, id_of)
+    rows.add(view, "place", { "stage", "part" }, function(row)
       local stage = row.part or row.stage
       return stage and timeline.stage(stage)
-    end) },
-    { by_start, column("waiting", function(row)
+    end)
+    rows.add(view, "waiting", by_start, function(row)
       local waiting = collective(row.start, "waiting")
       return waiting and waiting > 0 and waiting or nil
-    end) },
-    { by_start, column("match", function(row)
+    end)
+    rows.add(view, "match", by_start, function(row)
       local ordinal = not given.ranks and collective(row.start, "ordinal")
       return ordinal and timeline:match(collective(row.start, "key"), ordinal) or nil
-    end) },
-  }
-  for _, source in ipairs(SOURCES) do
-    local key, name = table.unpack(source)
-    list[#list + 1] = { rows.has(view, key) and { key } or {}, column(name,
-      function(row) return row[key] and timeline.label(row[key]) end) }
+    end)
+    for _, source in ipairs(SOURCES) do
+      local key, name = table.unpack(source)
+      rows.add(view, name, rows.has(view, key) and { key } or {},
+        function(row) return row[key] and timeline.label(row[key]) end)
+    end
+    return check(view:select(encode.GPU))
   end
-  return list
 end
 
 
@@ -207,13 +190,11 @@ local function sampled_column(timeline, samples, name, title)
   local there = check(samples:where { { name, ">=", 0 } })
   if #there == 0 then return nil end
   local view = check(there:select { "device", "start", "duration", name })
-  rows.extend(view, { name }, { { name = "percent", type = "integer",
-    get = function(row) return math.floor(row[name] + 0.5) end } })
+  rows.add(view, "percent", { name }, function(row) return math.floor(row[name] + 0.5) end)
   view = timeline:add_lanes(view, "sample", { "device" }, function(row)
     return ("GPU %s, %s %%"):format(row.device or "?", title)
   end)
-  rows.extend(view, { "lane" }, { { name = "label", type = "integer",
-    get = function() return timeline.label(title) end } })
+  rows.add(view, "label", { "lane" }, function() return timeline.label(title) end)
   return pack.join { check(view:select { "start", "duration", "lane", "label", "percent" }) }
 end
 
@@ -247,15 +228,9 @@ local function frames_of(timeline, given, views, span, window, ranks, marks)
   local ranges = timeline:add_lanes(views[3], "range", { "pid", "tid", "level" },
     thread_title(amd and "ranges" or "NVTX"))
   local samples = samples_of(timeline, given.trace, window)
-  local own = encode.seen(ops, window, function(view)
-    for _, made in ipairs(gpu_columns(timeline, view, given)) do
-      rows.extend(view, made[1], made[2])
-    end
-    return check(view:select(encode.GPU))
-  end)
   local made = {
     { "mark", pack.join { marks, rank_marks } },
-    { "gpu", pack.join { own, rank_gpu } },
+    { "gpu", pack.join { encode.seen(ops, window, gpu_framer(timeline, given)), rank_gpu } },
     { "api", encode.seen(api, window, function(view) return timeline:plain(view, "name") end) },
     { "range", encode.seen(ranges, window,
       function(view) return timeline:plain(view, "text") end) },
@@ -280,7 +255,10 @@ function events.encode(given)
   local timeline, others = encode.new(), rank_events.list(given.ranks or {})
   span = encode.extent_of(others, span)
   lists.add(views, others)
-  local window, view = window_of(views, span, given.found)
+  local repeats = repeats_of(given.found)
+  local wanted = repeats[(#repeats + 1) // 2] or span -- the repeat of middle length
+  local window = encode.window_of(views, encode.extent_of(views, span), wanted)
+  local view = window.least and { first = window.first, last = window.last } or wanted
   local ranks = rank_events.with_lanes(timeline, given.ranks or {})
   local marks = marks_frame(timeline, given, window)
   return timeline:pack({ span = span, window = window, view = view },

@@ -67,8 +67,7 @@ function gaps.frame(found, ops, least)
   local list, intervals = {}, found.whole and {} or intervals_of(found)
   local function add(busy, from, to, device)
     local made = check(busy:gaps(from, to, least)):frame()
-    list[#list + 1] = rows.extend(made, {}, { { name = "device", type = "integer",
-      get = function() return device end } })
+    list[#list + 1] = rows.add(made, "device", {}, function() return device end)
   end
   if #ops == 0 then add(ops:union(), 0, 0) end
   for _, group in ipairs(ops:group { by = { "device" } }) do

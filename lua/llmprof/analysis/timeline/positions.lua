@@ -117,8 +117,7 @@ local function marks_of(kernels, known, kind, count)
     return group.count == made.count and group.step_row or nil
   end)
   marks = check(check(marks:where { step_row = whole }):alias(made.edge, "from"))
-  return rows.extend(marks, {}, { { name = "first",
-    type = "integer", get = function() return made.first end } }), made.count
+  return rows.add(marks, "first", {}, function() return made.first end), made.count
 end
 
 
@@ -149,8 +148,7 @@ local function find_marks(made)
   local all = pack.join(list)
   collectives.number(all, { rank = "rank", start = "from",
     ["end"] = "from", key = "step_row" }, "place")
-  rows.extend(all, { "place", "first" }, { { name = "layer", type = "integer",
-    get = function(key) return key.place + key.first end } })
+  rows.add(all, "layer", { "place", "first" }, function(key) return key.place + key.first end)
   spans.until_next(all, { start = "from", key = "step_row" }, "until")
   return check(check(all:where { { "until", "<", math.maxinteger } }):alias("from", "start"))
 end

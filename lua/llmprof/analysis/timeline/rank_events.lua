@@ -56,39 +56,29 @@ end
 local ABSENT = { "kernel", "queue_time", "api_start", "operator_label", "module_label",
   "line_label" }
 
--- A column of integers, from a function of a row; absent without.
-local function column(name, get) return { name = name, type = "integer", get = get } end
-
 
 local function gpu_of(timeline, view)
   local read = labels.unique(lists.map(view:group { by = { "name" } }, "name"))
   local phase = rows.has(view, "phase") and "phase" or nil
   view = check(view:select { "start", "duration", "lane", "name", "waiting", "key", "ordinal",
     phase })
-  rows.extend(view, { "name" }, { column("label", function(row)
+  rows.add(view, "label", { "name" }, function(row)
     local label = timeline.label(read[row.name] or "(unnamed)")
     timeline:categorise(label, "communication")
     return label
-  end) })
-  rows.extend(view, {}, lists.map(ABSENT, column))
-  rows.extend(view, { "key", "ordinal" }, { column("match", function(row)
+  end)
+  for _, name in ipairs(ABSENT) do rows.add(view, name, {}) end
+  rows.add(view, "match", { "key", "ordinal" }, function(row)
     return row.ordinal and timeline:match(row.key, row.ordinal)
-  end) })
-  rows.extend(view, { phase or "name" }, {
-    column("place", function(row) return row.phase and timeline.stage(row.phase) end) })
+  end)
+  rows.add(view, "place", { phase or "name" }, function(row)
+    return row.phase and timeline.stage(row.phase)
+  end)
   return check(view:select(encode.GPU))
 end
 
 
 -- ---- together ----
-
--- All of the time, or from its middle on as much as fits, with the longest of the rest.
-local function window_of(views, all)
-  if encode.count(views, all.first, all.last) <= encode.MOST then return all end
-  return encode.with_longest(views, encode.shortened(views,
-    all.first + (all.last - all.first) // 2, all.last, encode.MOST // 2))
-end
-
 
 local TIMES = { "start", "end" }
 
@@ -143,7 +133,8 @@ function rank_events.encode(made)
   local span = list[1] and encode.span_of(list[1])
   if not span then return nil end
   local all = encode.extent_of(list, span)
-  local window = window_of(list, all)
+  local window = encode.window_of(list, all, { first = all.first + (all.last - all.first) // 2,
+    last = all.last }) -- from the middle on
   local marks, gpu = rank_events.frames(timeline, views, window)
   local steps = views.steps and encode.between(views.steps, window.first, window.last)
   return timeline:pack({ span = all, window = window,
