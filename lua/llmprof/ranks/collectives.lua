@@ -180,9 +180,7 @@ function collectives.matched(all) return all:where { { "instance", "~=", false }
 function collectives.last(all) return all:where { { "late", "~=", false } } end
 
 
--- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
--- as far as some were matched, matched, waiting_ns, last (how often it came last) and
--- caused_ns (the others' waiting for it).
+-- Fill in what records of ranks tell of collectives, and of waiting as far as some were matched.
 function collectives.add_to_ranks(ranks, all)
   local own = rows.by(all, "world", { total = { "duration", "hidden", "waiting" } })
   local late = rows.by(collectives.last(all), "world", { total = { "caused" } })
@@ -240,10 +238,8 @@ function collectives.least(name, ranks, bytes, link)
 end
 
 
--- Each kernel of a collective: { name, op, library, count (of one rank), decode_count (the
--- same in decode steps), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
--- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link (its name), link_share (of what it
--- carries in one direction) }, as far as known. A damaged file may lack the short name of one.
+-- Each kernel of a collective, as results.json has it. A damaged file may lack the short name of
+-- one.
 function collectives.kernels(all, link)
   local list, last = json.list {}, collectives.last(all)
   local decoding = rows.by(all:where { phase = "decode" }, "short_name",
@@ -297,11 +293,7 @@ function collectives.add_layers(all, divisions)
 end
 
 
--- Who the others waited for, by phase and layer (absent: outside of layers), the most
--- first: list of { phase, layer, rank, count, caused_ns, late_ns, more_work_ns,
--- more_gap_ns, more_kernels }. more_work_ns: how much longer the late rank computed
--- before it than the others as their mean, more_gap_ns: how much longer it did nothing,
--- more_kernels: how many more it ran, as the mean.
+-- Who the others waited for, by phase and layer (absent: outside of layers), the most first.
 function collectives.places(all)
   local groups = collectives.last(all):group { by = { "world", "phase", "layer" },
     sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }
@@ -331,10 +323,8 @@ local function summed(all, by, make)
 end
 
 
--- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,
--- hidden_ns, exposed_ns, waiting_ns, transfer_ns }, which add up:
--- without a layer is what lies outside of them, without a phase outside of steps. Empty
--- where no step has layers.
+-- By phase and layer over all ranks: rows that add up, as without a layer is what lies outside of
+-- them, without a phase outside of steps. Empty where no step has layers.
 function collectives.layers(all)
   local list = summed(all, { "phase", "layer" }, function(group)
     return { phase = group.phase, layer = group.layer, collectives = group.count }
@@ -343,8 +333,7 @@ function collectives.layers(all)
 end
 
 
--- The same of all: { count, matched, unmatched (rows), collective_ns, waiting_ns, transfer_ns,
--- hidden_ns, exposed_ns }.
+-- The same of all.
 function collectives.totals(all)
   return summed(all, {}, function(group)
     return { count = group.count, matched = group.once.count,

@@ -3,8 +3,8 @@
 --   local part = require "llmprof.ranks.part"
 --   local made = ranks.examine({ part.of(trace, "rank0.sqlite", given) }, given)
 --
--- What comes out is part of results.json (docs/results.schema.json, `ranks`): times in
--- ns, shares 0 to 1, absent what cannot be told.
+-- What comes out is part of results.json (docs/results.schema.json, `ranks`, which explains every
+-- field): times in ns, shares 0 to 1, absent what cannot be told.
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.io.document"
@@ -190,8 +190,7 @@ local function medians(kernels)
 end
 
 
--- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, median_ns, slowest_rank,
--- slowest_ns (mean there), fastest_ns }.
+-- Kernels once each, over all ranks.
 local function kernel_records(kernels)
   local list, found, median = json.list {}, {}, medians(kernels)
   for _, group in ipairs(kernels:group { by = { "short_name", "world" },

@@ -198,10 +198,8 @@ local function sentence(worst)
 end
 
 
--- Of ranks whose `pp` is known: { text, told_by, active_ns (any stage worked; mean over
--- pipelines), stages: list of { stage, dp, ranks, busy_ns, bubble_ns, in_p2p_ns, share
--- (of active_ns) }, means over the ranks of a stage }; nil where nothing worked. Fills in
--- the ranks' bubble_ns and p2p_ns.
+-- Of ranks whose `pp` is known what results.json tells; nil where nothing worked. Fills in the
+-- ranks' bubble_ns and p2p_ns.
 function pipeline.examine(ranks, told_by, busy, moved)
   local sets, waits = sets_of(busy, ranks), sets_of(moved, ranks)
   local stages, total, count = json.list {}, 0, 0

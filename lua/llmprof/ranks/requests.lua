@@ -121,14 +121,10 @@ local function record(request, steps, given, own)
 end
 
 
--- Requests that say when they were sent, in that order: list of { sent_ns (on the clock of
--- the steps), ttft_ns, tpot_ns, length_ns, tokens, first_step (among those of the first
--- rank that ran something, from 0), steps (how many overlap it), prefill_step (its first; absent
--- where token counts fit none or several), prefill_steps, stall_ns }, and are these steps told by
--- the order of the requests; nil where the clocks cannot be put
--- together. list: requests of metrics.json; frame: steps; given: epoch (UTC of time 0,
--- ns), prompt_tokens, plain (interval of a decode step, ns). With a prefill_step they have
--- queue_ns (others' steps ran before it), prefill_start_ns and prefill_ns, too.
+-- Requests that say when they were sent, in that order, as results.json has them, and are their
+-- steps told by the order of the requests; nil where the clocks cannot be put together. list:
+-- requests of metrics.json; frame: steps; given: epoch (UTC of time 0, ns), prompt_tokens, plain
+-- (interval of a decode step, ns).
 local function request_steps(list, frame, given)
   local steps = frame and given.epoch and of_first_rank(frame, { "begin", "last", "context",
     "context_tokens", "interval" })
@@ -227,11 +223,8 @@ local function attributable(list, single, by_order)
 end
 
 
--- { count, ttft, tpot, between_tokens (each { count, mean_ns, p50_ns, ... }), averaged (are
--- these means of a round's requests), step_interval_ns, difference (share), agrees,
--- stall_ns (by which a decode step that prefills others, too, is longer), attributable,
--- single (of llmprof.ranks.requests) }; nil without requests or steps. groups: steps
--- by (phase, batch, tokens) with generation; steps: their frame; epoch: UTC of its time 0.
+-- Of requests what results.json tells; nil without requests or steps. groups: steps by (phase,
+-- batch, tokens) with generation; steps: their frame; epoch: UTC of its time 0.
 function requests.of(metrics, groups, steps, epoch)
   local list = metrics and all_of(metrics) or {}
   if #list == 0 or not groups then return nil end
@@ -288,10 +281,9 @@ local function add_steps(look, steps, from, to)
 end
 
 
--- List of { at_ns (on the clock of the steps), running, waiting, kv_use; and since the look
--- before: preemptions, steps (that began), batch, step_ns (means of theirs) }, in order;
--- nil where no step began between two looks, or the clocks cannot be put together. metrics:
--- metrics.json; frame: steps; epoch: UTC of time 0, ns.
+-- The engine's own numbers beside the steps, look for look; nil where no step began between two
+-- looks, or the clocks cannot be put together. metrics: metrics.json; frame: steps; epoch: UTC of
+-- time 0, ns.
 function requests.engine_looks(metrics, frame, epoch)
   local samples = metrics and metrics.engine_metrics and metrics.engine_metrics.samples or {}
   local steps = frame and epoch and #samples > 1
@@ -357,9 +349,7 @@ end
 -- Why nothing is said of single requests; nil where it is. lengths: from when each left to when it
 -- was taken up.
 local function unknown(left, taken, lengths)
-  if taken.count == 0 then
-    return "no step of the decode says that it takes a request up, so transfers cannot be timed"
-  elseif left.count ~= taken.count then
+  if left.count ~= taken.count then
     return ("%d requests left the prefill and %d were taken up in the capture, so transfers "
       .. "cannot be timed"):format(left.count, taken.count)
   elseif left.count > MOST then
@@ -373,9 +363,8 @@ local function unknown(left, taken, lengths)
 end
 
 
--- { from_rank, to_rank, left (requests that were prefilled), taken, times (count, mean_ns,
--- p50_ns, ...), single (list of { start_ns, end_ns, length_ns }), unknown (why the last two
--- are not there) }; nil where no ranks of their own prefill and decode. frame: steps.
+-- What results.json tells of them; nil where no ranks of their own prefill and decode. frame: of
+-- steps.
 function requests.kv_transfers(frame)
   if not frame then return nil end
   local from, to = roles(frame)

@@ -49,13 +49,8 @@ steps.at = at
 -- Add `until`, where a step's launches end: with its range, or with the next step's
 -- beginning.
 function steps.close(made, enclosed)
-  if enclosed then
-    rows.extend(made, { "end" }, { { name = "until", type = "integer", unit = "ns",
-      get = function(key) return key["end"] end } })
-  else
-    spans.until_next(made, at, "until")
-  end
-  return made
+  if not enclosed then return spans.until_next(made, at, "until") end
+  return made:lag { column = "end", offset = 0, name = "until" }
 end
 
 
@@ -215,10 +210,8 @@ local function threads_of(phase, idle, api, ranges)
 end
 
 
--- The threads of each rank while its GPU waited for measured steps of a phase: list of { rank,
--- phase, idle_ns (all of it), pid, tid, thread (its name), calls_ns (in CUDA calls that do
--- not wait for the GPU), waiting_ns (in those that do), call and call_ns (the one with the
--- most), ranges_ns, range, range_ns }. api: with rank and class.
+-- The threads of each rank while its GPU waited for measured steps of a phase, as results.json has
+-- them. api: with rank and class.
 function steps.idle_threads(measured, trace, ranks, api)
   local ranges = members.label_threads(ranks, errors.check(trace:frame "ranges"), trace)
   local names, list, waited = {}, {}, measured:where { { "idle", ">", 0 } }

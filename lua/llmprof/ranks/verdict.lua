@@ -170,12 +170,9 @@ end
 
 -- The verdict over a record that has ranks, totals and places, and, as far as there are such,
 -- uncounted (phases of which something does not count, in words) and doubt (why transfers are
--- none); all: its collectives (of llmprof.ranks.merged, nil without any). {
--- kind ("waiting", "transfer", "balanced" or "unknown"), text, rank, phase, layer, first (the
--- first collective of a step), spread (over the phase: no place stands out), from_step,
--- instead, share (of the waiting), waiting_ns, gpu_share }; nil where there is nothing to say.
--- missing: ranks or files that are not there, in words, which may be those that the others
--- waited for.
+-- none), as results.json has it; nil where there is nothing to say. all: its collectives (of
+-- llmprof.ranks.merged, nil without any); missing: ranks or files that are not there, in words,
+-- which may be those that the others waited for.
 function verdict.of(record, all, missing)
   local totals = record.totals
   if not all then
@@ -290,13 +287,10 @@ local function caused_by(groups)
 end
 
 
--- The phases in which one rank keeps the others waiting, in order: list of { phase, rank, steps
--- (of it, that count), share (of the waiting), late_ns (after the next to last, of a step),
--- ranks (of its group: { rank, steps, start_ns, cpu_ns, between_ns, work_ns, waiting_ns }, of a
--- step), gain_ns (of a step, at most), next_rank (the next slowest; both nil where the CPU time
--- is not known, or ranks are missing) }. made: of llmprof.ranks.merged, with what per_step adds;
--- all: collectives that count; ranks: with leader; given:
--- source (what marks the steps), lacks (ranks are missing, or may be).
+-- The phases in which one rank keeps the others waiting, in order, as results.json has them; what
+-- it gives back is absent where the CPU time is not known, or ranks are missing. made: of
+-- llmprof.ranks.merged, with what step_groups.add_waiting adds; all: collectives that count;
+-- ranks: with leader; given: source (what marks the steps), lacks (ranks are missing, or may be).
 function verdict.phases(made, all, ranks, given)
   local leader_of = {}
   for _, rank in ipairs(ranks) do leader_of[rank.rank] = rank.leader end

@@ -110,8 +110,7 @@ end
 
 -- ---- together ----
 
--- { timeline (samples of it), outside (of these in no stage that counts), stages }: a record
--- for each stage and source. nil where nothing was sampled. given: trace and found (nil
+-- What results.json tells of samples; nil where nothing was sampled. given: trace and found (nil
 -- without a timeline), stacks (list of { stage, file, trace }).
 function cpu_samples.describe(given)
   local made = { stages = json.list {} }

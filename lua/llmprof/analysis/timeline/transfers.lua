@@ -9,8 +9,8 @@ local transfers = { where = { "trace" }, reads = { "found" },
   gives = { transfers = "copies by stage, direction and kind of host memory" } }
 
 
--- List of { stage, direction, pageable (true, false or absent), calls, bytes (absent where a
--- copy has none, as in traces of ROCm), gpu_time_ns }, over the used repeats; largest time first.
+-- Copies over the used repeats, largest time first, as results.json has them. Those of ROCm have no
+-- bytes.
 function transfers.list(trace, found)
   local sums, list = {}, json.list {}
   local by = { "direction", "host_memory" }
