@@ -1,17 +1,12 @@
 -- capture=auto: llmprof's own collector where it can take what is asked for, so that the
--- model is loaded once, else Nsight Systems. Which it is, and why, is said before anything
--- runs. Where the collector then records no GPU work, nsys is tried after all.
-local builtin = require "llmprof.run.capture.builtin"
+-- model is loaded once, else Nsight Systems. Which it is, and why, is said before anything runs.
 local errors = require "llmprof.process.errors"
-local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local at = require("llmprof.tables.keys").at
 local lists = require "llmprof.tables.lists"
 local workload = require "llmprof.run.workload"
-local layout = require "llmprof.bundle.layout"
 local collector = require "llmprof.collector"
 local live = require "llmprof.run.capture.live"
-local trace_file = require "llmprof.trace.file"
 local under_ncu = require "llmprof.run.capture.under_ncu"
 local under_nsys = require "llmprof.run.capture.under_nsys"
 
@@ -85,71 +80,15 @@ local find_nsys = with_nsys.find
 
 -- Where there is no GPU, a profiler that is installed would be a dead end.
 function with_nsys.find(ctx)
-  local found, problem = pcall(find_nsys, ctx)
+  local found, problem = errors.call(find_nsys, ctx)
   if found then return end
-  local lack = ctx.cfg.capture == "auto" and lack_of_gpus()
-  if not lack or automatic.why_nsys(ctx.cfg) ~= lack or not errors.is(problem)
-    or problem.kind ~= "tool" then
-    error(problem, 0)
-  end
+  local lack = ctx.cfg.capture == "auto" and problem.kind == "tool" and lack_of_gpus()
+  if not lack or automatic.why_nsys(ctx.cfg) ~= lack then error(problem, 0) end
   errors.raise("tool", "there is no GPU to profile: " .. lack,
     { hint = "capture=recorded analyses a recorded capture; llmprof doctor says what is missing" })
 end
 
 
--- ---- the collector, and nsys behind it ----
-
-local source = { name = "live", untimed = builtin.untimed, preview = builtin.preview }
-
-
-for _, name in ipairs { "counters", "operators", "recall", "room", "about", "cheap" } do
-  source[name] = function(ctx)
-    -- did the collector take the timeline, or is it still to be taken?
-    local is_ours = ctx.run:has(layout.collector.spool) or not ctx.run:has(layout.timeline)
-    local of = (is_ours and builtin or with_nsys)[name]
-    if of then return of(ctx) end
-  end
-end
-
-
-function source.find(ctx)
-  builtin.find(ctx)
-  live.try_tool(ctx, under_nsys.vendor)
-end
-
-
-function source.note(ctx) return builtin.note(ctx) .. ", chosen by capture=auto" end
-
-
--- Takes it with nsys; what the collector left would say that it was its.
-local function fall_back(ctx, why)
-  ctx.note(("capture=auto: %s; nsys takes the timeline instead"):format(why))
-  for _, name in ipairs { layout.collector.spool, layout.timeline } do
-    fs.remove(ctx.run:path(name))
-  end
-  local about = with_nsys.about(ctx)
-  ctx.state.about.tool, ctx.state.about.counters_tool = about.tool, about.counters_tool
-  return with_nsys.timeline(ctx)
-end
-
-
--- A workload that failed fails under nsys, too: only what the collector is to blame for is
--- tried again.
-function source.timeline(ctx)
-  local ok, result = errors.call(builtin.timeline, ctx)
-  local nsys = live.try_tool(ctx, under_nsys.vendor)
-  if not ok then
-    if nsys and result.kind == "nothing" then return fall_back(ctx, result.message) end
-    error(result, 0)
-  end
-  if not nsys then return result end
-  local trace = trace_file.open(ctx.run:path(layout.timeline))
-  local count = #errors.check(trace:frame "gpu")
-  trace:close()
-  return count > 0 and result or fall_back(ctx, "the collector recorded no GPU work")
-end
-
-
-automatic.collector, automatic.nsys = source, with_nsys
+automatic.nsys = with_nsys
 
 return automatic

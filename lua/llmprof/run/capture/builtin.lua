@@ -185,7 +185,8 @@ local function check_spools(ctx, count, said, result, lines)
   errors.raise(ended and "failed" or "nothing", ended
     and "the workload recorded nothing: " .. ended
     or "nothing was captured: " .. (said[1] or "no process loaded the collector"),
-    { detail = workload.tail(lines), hint = #said == 0 and not ended and collector.NOT_LOADED
+    { detail = workload.tail(lines), hint = #said == 0 and not ended
+      and collector.NOT_LOADED .. "; " .. collector.vendor.without
       or "the whole output is in " .. files.log })
 end
 

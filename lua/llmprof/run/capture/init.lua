@@ -129,8 +129,8 @@ function capture.of(cfg)
     errors.raise("usage", "collector.yield=on leaves no counters and samples to the collector",
       { hint = "counters=ncu measures them; collector.samples_hz=0" })
   end
-  if cfg.capture == "auto" and not why then return automatic.collector end
-  return for_engines(why and "nsys" or cfg.capture, cfg) or capture.sources[cfg.capture]()
+  local kind = cfg.capture == "auto" and (why and "nsys" or "builtin") or cfg.capture
+  return for_engines(kind, cfg) or capture.sources[kind]()
 end
 
 

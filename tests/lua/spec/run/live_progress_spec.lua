@@ -36,7 +36,7 @@ describe("a live run", function()
   end)
 
   it("shows how the GPUs are doing with --watch-gpu", function()
-    local made = live.run({ "--watch-gpu", "operators=off", "counters=off" },
+    local made = live.run({ "--watch-gpu", "capture=nsys", "operators=off", "counters=off" },
       { LD_LIBRARY_PATH = live.nvml "full" })
     assert.equal(0, made.code, made.output)
     assert.matches("\n  timeline .-\n +GPU 0: 97 %% busy, 1.1 GB of 151 GB, 77 W, SM 345 MHz, "

@@ -72,7 +72,7 @@ describe("a live run", function()
   end)
 
   it("watches the GPUs meanwhile", function()
-    local made = live.run({ "counters=off", "operators=off" },
+    local made = live.run({ "capture=nsys", "counters=off", "operators=off" },
       { LD_LIBRARY_PATH = live.nvml "full" })
     assert.equal(0, made.code, made.output)
     local sample = made:json "nsys/gpu_samples.json"[1]
