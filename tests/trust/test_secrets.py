@@ -156,7 +156,7 @@ class Secrets(support.Case):
         subprocess.run([sys.executable, __file__, "--poison", str(raw)], env=self.env(),
                        check=True)
         self.does("scrub", raw, "-o", handed / "of_raw.sqlite")
-        self.does("export", raw, "-o", handed / "of_raw.json", "--stage", "prefill")
+        self.does("export", raw, "-o", handed / "of_raw.json")
         raw.unlink()
         for name in ("report.html", "report.md", "kernels.md", "stakeholder_summary.md"):
             (handed / name).write_bytes((self.out / name).read_bytes())

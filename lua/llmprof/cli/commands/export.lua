@@ -4,8 +4,6 @@ local lazy = require "llmprof.io.lazy"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
-local nearest = require "llmprof.tables.keys"
-local lists = require "llmprof.tables.lists"
 local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 local argument = lazy "llmprof.cli.arguments"
@@ -18,24 +16,20 @@ local command = {
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
 thread, with flows from each call to what it launched. Times are counted from the
-start of the session, as in the export. Of a name its first 8 KiB are written. --stage keeps
-what overlaps it, and what was launched then.
+start of the session, as in the export. Of a name its first 8 KiB are written.
 
 --format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
 for programs that read these. What llmprof does not keep of a timeline is NULL there.
 
 --format speedscope writes stacks for speedscope.app, folded as collapsed stacks, a line for
 each, which flame graph tools read, too: the GPU's time (ns) by the lines of Python that launched
-what ran, where the trace knows them, else samples of the CPU; --stacks says which. --stage
-keeps what was sampled, or began, then.]],
+what ran, where the trace knows them, else samples of the CPU; --stacks says which.]],
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz next to the trace" },
     { "format", short = "f", arg = "NAME", choices = { "perfetto", "sqlite", "folded",
       "speedscope" },
       help = "what to write, else by FILE's ending (perfetto)" },
-    { "stage", short = "s", arg = "NAME", many = true,
-      help = "only while an NVTX range of this name is open; may be repeated" },
     { "stacks", arg = "WHICH", choices = { "gpu", "cpu" },
       help = "of folded and speedscope: the GPU's time or samples of the CPU" },
     user.root_option,
@@ -57,31 +51,6 @@ local function locate(name, root)
 end
 
 
--- When ranges of these names are open, { first, last } in ns, last not included: windows in order
--- that do not overlap; nil without names.
-local function windows_of(trace, names)
-  if not names then return nil end
-  local ranges = check(trace:frame "ranges")
-  for _, name in ipairs(names) do
-    if #ranges:where { tag = name } == 0 then
-      local tags = lists.map(ranges:group { by = { "tag" } }, "tag")
-      errors.raise("usage", ("--stage: the trace has no NVTX range '%s'%s"):format(name,
-        nearest.suggestion(name, tags)), { hint = "llmprof stats -r nvtx_sum lists its ranges" })
-    end
-  end
-  local open = ranges:where({ tag = names }):union():frame()
-  local starts, ends, list = open:values "start", open:values "end", {}
-  for i, start in ipairs(starts) do
-    if start < ends[i] then list[#list + 1] = { first = start, last = ends[i] } end
-  end
-  -- no windows at all would mean everything
-  if #list == 0 then
-    errors.raise("usage", "--stage: no range of that name is open for any time")
-  end
-  return list
-end
-
-
 local function say(target, written, use)
   out.write(("%s: %s GPU operations, %s NVTX ranges, %s API calls; %s\n"):format(target,
     text.count(written.operations), text.count(written.ranges), text.count(written.calls), use))
@@ -90,9 +59,8 @@ end
 
 local writers = {}
 
-function writers.perfetto(trace, target, given)
-  local written = check(trace:perfetto(target, { windows = windows_of(trace, given.stage),
-    packed = target:find "%.gz$" ~= nil }))
+function writers.perfetto(trace, target)
+  local written = check(trace:perfetto(target, { packed = target:find "%.gz$" ~= nil }))
   say(target, written, "open it in ui.perfetto.dev")
   if written.long_names > 0 then
     out.complain(("%s: names of more than 8 KiB, which are cut there: %s"):format(target,
@@ -103,18 +71,6 @@ end
 
 function writers.sqlite(trace, target)
   say(target, check(trace:sqlite(target)), "in the schema of nsys 2025.3")
-end
-
-
--- Operations or CPU samples in these windows; all without.
-local function samples_in(trace, list, kind)
-  local samples = check(trace:frame(kind == "gpu" and "gpu" or "cpu_samples"))
-  if not list then return samples end
-  local spans = lists.map(list, function(window)
-    return { name = "inside", start = window.first, stop = window.last }
-  end)
-  check(trace:label_spans(samples, "window", spans))
-  return check(samples:where { window = "inside" })
 end
 
 
@@ -137,7 +93,7 @@ local function write_stacks(trace, target, given, format)
   if kind == "gpu" and not trace:knows "lines" then
     errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
   end
-  local samples = samples_in(trace, windows_of(trace, given.stage), kind)
+  local samples = check(trace:frame(kind == "gpu" and "gpu" or "cpu_samples"))
   local written, message, code = trace:write_stacks(samples, target,
     { format = format, packed = target:find "%.gz$" ~= nil })
   if code == "empty" then errors.raise("nothing", message, { hint = NO_STACKS[kind] }) end
@@ -160,9 +116,6 @@ function command.run(given, words)
   end
   local ending = (given.output or ""):gsub("%.gz$", ""):match "[^/]%.(%l+)$"
   local format = given.format or writers[ending] and ending or "perfetto"
-  if given.stage and format == "sqlite" then
-    errors.raise("usage", "--stage: --format sqlite writes the whole timeline")
-  end
   if format ~= "perfetto" and not given.output then
     errors.raise("usage", ("--format %s: where to?"):format(format),
       { hint = "-o FILE." .. format .. (format == "speedscope" and ".json" or "") })

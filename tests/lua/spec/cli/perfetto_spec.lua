@@ -1,6 +1,5 @@
 -- What ui.perfetto.dev needs of a file, on exports of several kinds.
 local bundle = require "tests.lua.support.bundle"
-local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local trace = require "llmprof.trace"
@@ -139,30 +138,5 @@ describe("trace:perfetto", function()
     assert.has_error(function() opened:perfetto(path, { windows = { { first = 1.5 } } }) end,
       "option 'first': integer expected, got number")
     assert.is_nil(fs.stat(path))
-  end)
-end)
-
-
-describe("llmprof export --stage", function()
-  local top = bundle.scratch(before_each, after_each)
-  local llmprof = child.caller(top, function() return {} end)
-
-  local function event(category, name, start, duration)
-    return { ph = "X", cat = category, name = name, pid = 1, tid = 1, ts = start, dur = duration }
-  end
-
-  it("writes nothing of ranges that are open for no time", function()
-    local path, to = top() .. "/in.json", top() .. "/out.json"
-    assert(fs.write(path, json.encode { schemaVersion = 1, traceEvents = {
-      event("user_annotation", "mark", 5, 0), event("user_annotation", "forward", 10, 90),
-      event("cpu_op", "aten::mm", 20, 50), event("user_annotation", "backward", 200, 90) } }))
-    local status, _, complaint = llmprof("export", "-o", to, "-s", "mark", path)
-    assert.equal(2, status)
-    assert.truthy(complaint:find("--stage: no range of that name is open for any time", 1, true))
-    assert.is_nil(fs.stat(to))
-    assert.equal(0, (llmprof("export", "-o", to, "-s", "mark", "-s", "forward", path)))
-    local written = assert(fs.read(to))
-    assert.truthy(written:find('"forward"', 1, true))
-    assert.is_nil(written:find('"backward"', 1, true))
   end)
 end)
