@@ -35,18 +35,6 @@ describe("llmprof export --format folded", function()
     assert.equal(304, again:group { sum = { "weight" } }[1].weight.total)
   end)
 
-  it("keeps what was sampled while a range was open, or between two times", function()
-    local path = top() .. "/some.folded"
-    assert.equal(0, (llmprof("export", "-f", "folded", "-o", path, "-s", "decode", SAMPLED)))
-    local _, decode = read(path)
-    assert.equal(0, (llmprof("export", "-f", "folded", "-o", path, "-s", "prefill", SAMPLED)))
-    local _, prefill = read(path)
-    assert.is_true(decode > 0 and prefill > 0 and decode + prefill <= 304)
-    assert.equal(0, (llmprof("export", "-f", "folded", "-o", path, "-s", "decode", "-s", "prefill",
-      SAMPLED)))
-    assert.equal(decode + prefill, select(2, read(path)))
-  end)
-
   it("packs a file that ends in .gz", function()
     local path = top() .. "/all.folded.gz"
     assert.equal(0, (llmprof("export", "-f", "folded", "-o", path, SAMPLED)))
