@@ -32,10 +32,7 @@ files.MOST = 16 << 20
 local project = {} -- folders of the recipe that was named as a path
 
 
-local function exists(path, type)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == type
-end
+local function exists(path, type) return (fs.stat(path) or {}).type == type end
 
 
 function files.is_file(path) return exists(path, "file") end

@@ -70,12 +70,24 @@ function columns.resolve(frame, names)
 end
 
 
+-- Rows at most.
+columns.MOST = 0x7fffffff
+
+-- A number of rows (nil: otherwise), from `least` on.
+function columns.check_count(what, n, otherwise, least)
+  if n == nil then n = otherwise end
+  n = n == math.huge and columns.MOST or math.tointeger(n)
+  if not n or n < least or n > columns.MOST then
+    errors.raise("usage", what .. ": a number of rows is expected")
+  end
+  return n
+end
+
+
 -- ---- conditions ----
 
--- What where() takes, and what it is as a comparison of llmprof's frames; of texts by a pattern it
--- becomes a list of values.
-local comparisons = { ["=="] = "==", ["="] = "==", ["~="] = "~=", ["!="] = "~=", ["<"] = "<",
-  ["<="] = "<=", [">"] = ">", [">="] = ">=", ["~"] = "~", ["!~"] = "!~" }
+-- What where() takes: what llmprof's frames do, and texts by a pattern, which become their list.
+local comparisons = lists.set { "==", "~=", "<", "<=", ">", ">=", "~", "!~" }
 
 
 local function bad(message, hint) errors.raise("usage", "where: " .. message, { hint = hint }) end
@@ -141,16 +153,15 @@ end
 
 local function add(out, frame, name, comparison, value)
   local column = columns.check(frame, name)
-  local known = comparisons[comparison]
-  if not known then
+  if not comparisons[comparison] then
     bad(("no comparison '%s'"):format(tostring(comparison)), "there are == ~= < <= > >= ~ and !~")
   elseif value == nil then
     bad(("column '%s': compared with nothing"):format(column.name),
       "false stands for an absent value")
-  elseif known == "~" or known == "!~" then
-    add_match(out, frame, column, known, value)
+  elseif comparison == "~" or comparison == "!~" then
+    add_match(out, frame, column, comparison, value)
   else
-    add_comparison(out, column, known, value)
+    add_comparison(out, column, comparison, value)
   end
 end
 

@@ -155,19 +155,10 @@ end
 
 -- ---- from other rows ----
 
-local function whole_number(what, value, least)
-  local n = math.tointeger(value)
-  if not n or n < least or n > 0x7fffffff then
-    usage(("%s: a number of rows is expected"):format(what))
-  end
-  return n
-end
-
-
 -- The cell `offset` rows before, among rows with equal columns, those behind it.
 function combine.added.lag(rows, name, offset, ...)
   local column = columns.check(rows, name).name
-  offset = whole_number("lag", offset == nil and 1 or offset, -0x7fffffff)
+  offset = columns.check_count("lag", offset, 1, -columns.MOST)
   local made = (offset < 0 and "lead_" or "lag_") .. column
   return room_for(rows, made):lag { column = column, offset = offset,
     by = columns.resolve(rows, { ... }), name = made }, made
@@ -186,7 +177,7 @@ function combine.added.rolling(rows, name, size, statistic, ...)
   end
   local made = ("rolling_%s_%s"):format(statistic, column)
   return room_for(rows, made):rolling { column = column, statistic = statistic,
-    size = whole_number("rolling", size == nil and 10 or size, 1),
+    size = columns.check_count("rolling", size, 10, 1),
     by = columns.resolve(rows, { ... }), name = made }, made
 end
 
@@ -272,7 +263,7 @@ end
 -- Times between the rows in which none of them ran: start, end, duration.
 function combine.gaps(rows, shortest)
   combine.check_times(rows, "gaps")
-  local least = whole_number("gaps", shortest == nil and 1 or shortest, 1)
+  local least = columns.check_count("gaps", shortest, 1, 1)
   local busy = rows:union()
   local first, last = busy:span()
   return busy:gaps(first or 0, last or 0, least):frame()

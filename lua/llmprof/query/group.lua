@@ -7,29 +7,37 @@ local lists = require "llmprof.tables.lists"
 
 local group = {}
 
+-- The statistics that stats() gives of a column, beside how many rows there are.
+group.usual = { "sum", "mean", "median", "min", "max", "std" }
+
+-- Those that a method of the same name gives.
+group.methods = lists.joined(group.usual, { "distinct" })
+
 -- What "STATISTIC COLUMN" may start with, besides pN for the N-th percentile.
-local statistics = { count = true, distinct = true, sum = true, mean = true, median = true,
-  min = true, max = true, std = true }
-
--- The statistics that a method of the same name gives.
-group.methods = { "sum", "mean", "median", "min", "max", "std", "distinct" }
+local statistics = lists.set(lists.joined(group.methods, { "count" }))
 
 
--- "p99 dur" -> { statistic, column, percentile, label }
-local function parse_spec(spec)
-  local word, column = tostring(spec):match "^%s*(%S+)%s*(%S*)%s*$"
-  local percentile = word and tonumber(word:match "^p(%d+%.?%d*)$")
-  if not word or not (percentile or statistics[word]) or (column == "" and word ~= "count") then
-    errors.raise("usage", ("agg: '%s' is no statistic of a column"):format(tostring(spec)),
-      { hint = 'for example: agg("count", "sum dur", "p99 dur"); there are '
-        .. "count distinct sum mean median min max std and pN" })
-  end
-  return { statistic = percentile and "percentile" or word, column = column ~= "" and column or nil,
-    percentile = percentile, label = word }
+-- A statistic of a column, and what it is called; percentile: of "percentile" alone.
+local function spec(statistic, column, percentile)
+  return { statistic = statistic, column = column, percentile = percentile,
+    label = percentile and ("p%g"):format(percentile) or statistic }
 end
 
 
-local function check_percentile(value)
+-- "p99 dur" as a spec.
+local function parse_spec(said)
+  local word, column = tostring(said):match "^%s*(%S+)%s*(%S*)%s*$"
+  local percentile = word and tonumber(word:match "^p(%d+%.?%d*)$")
+  if not word or not (percentile or statistics[word]) or (column == "" and word ~= "count") then
+    errors.raise("usage", ("agg: '%s' is no statistic of a column"):format(tostring(said)),
+      { hint = 'for example: agg("count", "sum dur", "p99 dur"); there are '
+        .. "count distinct sum mean median min max std and pN" })
+  end
+  return spec(percentile and "percentile" or word, column ~= "" and column or nil, percentile)
+end
+
+
+function group.check_percentile(value)
   if type(value) ~= "number" or not (value >= 0 and value <= 100) then
     errors.raise("usage", "percentile: a number between 0 and 100 is expected",
       { hint = 'for example: percentile("dur", 99)' })
@@ -38,9 +46,8 @@ local function check_percentile(value)
 end
 
 
--- Compute { statistic, column, percentile, label } over groups of the frame. A column is called
--- as the one that it is made of, with the statistic behind it where is_long, or where that name
--- is taken.
+-- Compute these specs over groups of the frame. A column is called as the one that it is made of,
+-- with the statistic behind it where is_long, or where that name is taken.
 local function aggregate(frame, keys, wanted, is_long)
   local taken = lists.set(keys)
   return errors.check(frame:group { by = keys, columns = lists.map(wanted, function(one)
@@ -64,8 +71,8 @@ function Group:__index(name)
   local method = Group[name]
   if method then return method end
   errors.raise("usage", ("groups have no '%s' before a statistic"):format(tostring(name)),
-    { hint = ('for example: group("%s"):sum("dur"):top(5); there are %s'):format(
-      group.keys_of(self)[1], "agg count distinct max mean median min percentile std stats sum") })
+    { hint = 'for example: group("name"):sum("dur"):top(5); there are '
+      .. "agg count distinct max mean median min percentile std stats sum" })
 end
 
 
@@ -84,10 +91,6 @@ function group.new(frame, by, wrap)
 end
 
 
--- The columns that they are grouped by.
-function group.keys_of(self) return inner[self] and inner[self].keys or { "name" } end
-
-
 local function state_of(self)
   return inner[self] or errors.raise("usage", "groups are expected",
     { hint = 'methods are called with a colon: kernels:group("name"):sum("dur")' })
@@ -101,17 +104,14 @@ local function made_of(self, wanted, is_long)
 end
 
 
-local COUNT = { statistic = "count", label = "count" }
-
 -- One statistic of some columns, as the method of its name.
 local function one_statistic(self, statistic, names, percentile)
   if #names == 0 then
     errors.raise("usage", statistic .. ": of which column?",
       { hint = ('for example: %s("dur")'):format(statistic) })
   end
-  return made_of(self, lists.joined({ COUNT }, lists.map(names, function(name)
-    return { statistic = statistic, column = name, percentile = percentile,
-      label = percentile and ("p%g"):format(percentile) or statistic }
+  return made_of(self, lists.joined({ spec "count" }, lists.map(names, function(name)
+    return spec(statistic, name, percentile)
   end)))
 end
 
@@ -122,11 +122,11 @@ end
 
 
 function Group:percentile(column, percentile)
-  return one_statistic(self, "percentile", { column }, check_percentile(percentile))
+  return one_statistic(self, "percentile", { column }, group.check_percentile(percentile))
 end
 
 
-function Group:count() return made_of(self, { COUNT }) end
+function Group:count() return made_of(self, { spec "count" }) end
 
 
 -- Several statistics: agg("count", "sum dur", "p99 dur").
@@ -140,10 +140,9 @@ end
 -- The usual ones of a column.
 function Group:stats(column)
   columns.check_number(state_of(self).frame, column, "stats")
-  local usual = lists.map({ "sum", "mean", "median", "min", "max", "std" }, function(label)
-    return { statistic = label, column = column, label = label }
-  end)
-  return made_of(self, lists.joined({ COUNT }, usual), true)
+  return made_of(self, lists.joined({ spec "count" }, lists.map(group.usual, function(statistic)
+    return spec(statistic, column)
+  end)), true)
 end
 
 
@@ -157,7 +156,6 @@ end
 function group.single(frame, statistic, name, percentile)
   local column = statistic == "distinct" and columns.check(frame, name)
     or columns.check_number(frame, name, statistic)
-  if percentile then check_percentile(percentile) end
   local made = errors.check(frame:group {
       columns = { { "value", statistic, column.name, percentile } } })
   if #made == 0 then return (statistic == "sum" or statistic == "distinct") and 0 or nil end
@@ -165,7 +163,6 @@ function group.single(frame, statistic, name, percentile)
 end
 
 
-group.check_percentile = check_percentile
 group.class = Group
 
 return group

@@ -123,23 +123,14 @@ function methods:where(first, ...)
 end
 
 
-local function check_count(what, n, otherwise)
-  n = n == nil and otherwise or n
-  if math.type(n) == "float" and n == math.huge then n = math.maxinteger end
-  n = math.tointeger(n)
-  if not n or n < 0 then usage(what .. ": a number of rows is expected") end
-  return n
-end
-
-
 function methods:head(n)
-  return derived(self, check(rows_of(self):slice(1, check_count("head", n, 10))))
+  return derived(self, check(rows_of(self):slice(1, columns.check_count("head", n, 10, 0))))
 end
 
 
 function methods:tail(n)
-  local rows = rows_of(self)
-  return derived(self, check(rows:slice(#rows - check_count("tail", n, 10) + 1, #rows)))
+  local rows, count = rows_of(self), columns.check_count("tail", n, 10, 0)
+  return derived(self, check(rows:slice(#rows - count + 1, #rows)))
 end
 
 
@@ -163,7 +154,8 @@ function methods:top(n, by)
   if by == nil then return methods.head(self, n) end
   local rows = rows_of(self)
   columns.check_number(rows, by, "top")
-  return derived(self, check(rows:sort(sort_keys(rows, { "-" .. by }), check_count("top", n, 10))))
+  return derived(self, check(rows:sort(sort_keys(rows, { "-" .. by }),
+    columns.check_count("top", n, 10, 0))))
 end
 
 
@@ -271,8 +263,8 @@ end
 function methods:stats(name)
   local rows = rows_of(self)
   local column = columns.check_number(rows, name, "stats").name
-  local statistics = { "count", "sum", "mean", "median", "min", "max", "std" }
-  return query.wrap(check(rows:group { columns = lists.map(statistics, function(statistic)
+  local all = lists.joined({ "count" }, group.usual)
+  return query.wrap(check(rows:group { columns = lists.map(all, function(statistic)
     return { statistic, statistic, column }
   end) }))
 end
@@ -294,9 +286,8 @@ end
 function methods:hist(name, bins)
   local rows = rows_of(self)
   local column = columns.check_number(rows, name, "hist")
-  bins = check_count("hist", bins, 12)
+  bins = columns.check_count("hist", bins, 12, 1)
   local low, high = group.single(rows, "min", name), group.single(rows, "max", name)
-  if bins == 0 then usage "hist: one bin at least" end
   if not low then usage(("hist: column '%s' has no values"):format(column.name)) end
   local edges = bin_edges(low, high, low == high and 1 or bins)
   local whole = column.type == "integer"
@@ -377,7 +368,7 @@ end
 
 function methods:show(n)
   return wrap { rows = rows_of(self), shown = inner[self].shown, bar = inner[self].bar,
-    limit = check_count("show", n, math.maxinteger) }
+    limit = columns.check_count("show", n, math.huge, 0) }
 end
 
 

@@ -83,31 +83,21 @@ end
 
 -- The Markdown page of what each column of the reports' tables means.
 function reference.columns()
-  local lines = { "# Columns of tables", "",
-    "Times are on the GPU's clock; those of the CPU, of its calls and of runs without the\n"
-      .. "profiler are on the CPU's. An empty cell was not measured. The field is what JSON and\n"
-      .. "CSV call the column." }
+  local out = { "# Columns of tables\n\n"
+    .. "Times are on the GPU's clock; those of the CPU, of its calls and of runs without the\n"
+    .. "profiler are on the CPU's. An empty cell was not measured. The field is what JSON and\n"
+    .. "CSV call the column.\n" }
   for _, one in ipairs(require("llmprof.report.sections").explained()) do
-    lines[#lines + 1] = ("\n## %s\n\n| column | meaning | field |\n|---|---|---|"):format(one.title)
-    for _, column in ipairs(one.columns) do
-      lines[#lines + 1] = ("| %s | %s | `%s` |"):format(column.title, column.meaning, column.key)
-    end
+    out[#out + 1] = ("\n## %s\n\n"):format(one.title) .. table_of({ "column", "meaning", "field" },
+      lists.map(one.columns, function(column)
+        return { column.title, column.meaning, code(column.key) }
+      end))
   end
-  return table.concat(lines, "\n") .. "\n"
+  return table.concat(out)
 end
 
 
 -- ---- sets of counters ----
-
--- The chips that a row of a set is for.
-local function chips_of(row)
-  if not row.lacks then return "all" end
-  return table.concat(lists.map(metrics.chips, function(chip)
-    local lacks = (" " .. row.lacks .. " "):find(" " .. chip[1] .. " ", 1, true)
-    return not lacks and chip[1] or nil
-  end), " ")
-end
-
 
 local function passes_table()
   return table_of(lists.joined({ "passes of" }, lists.map(metrics.chips, function(chip)
@@ -136,11 +126,11 @@ each. Metrics marked with * are taken in one pass after a flush of the caches, t
 ]], passes_table() }
   for _, set in ipairs(metrics.sets) do
     out[#out + 1] = ("\n## %s\n"):format(set)
-    out[#out + 1] = table_of({ "metric", "unit", "tells", "chips" },
+    out[#out + 1] = table_of({ "metric", "unit", "tells", "not on" },
       lists.map(metrics.list[set], function(row)
         local mark = (row.beside or set == "light") and " *" or ""
         return { table.concat(lists.map(row[1], code), ", else ") .. mark, row[2], cell(row[3]),
-          chips_of(row) }
+          row.lacks or "" }
       end))
   end
   out[#out + 1] = "FLOP are instructions of vector units, a fused multiply-add as two and FP16 "

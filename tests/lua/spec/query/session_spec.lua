@@ -237,8 +237,8 @@ describe("help", function()
   it("is about globals, methods and columns", function()
     assert.equal("global       what it is\nkernels      every kernel: a frame\n",
       s.help():match "^.-\n.-\n")
-    assert.equal("top(10), top(10, \"dur\")\n  the first rows, or those with the largest values\n"
-      .. '  for example: kernels:top(3, "dur")\n', s.help "top")
+    assert.equal("top(10, \"dur\")\n  the first rows, or those with the largest values\n"
+      .. '  for example: kernels:top(10, "dur")\n', s.help "top")
     assert.equal("trace: the trace itself, as llmprof.trace opens it\n"
       .. "  for example: trace:info()\nmodule: help(require \"llmprof.trace\")\n", s.help "trace")
     assert.equal("column tid: thread\n  for example: api:group(\"tid\"):sum(\"dur\")\n",
