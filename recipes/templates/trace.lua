@@ -19,6 +19,6 @@ return llm.recipe {
     return { argv = { cfg.python, cfg.program } }
   end,
 
-  -- @FOUND@
+  -- NVTX ranges of the program; what was found in the trace may stem from its kernels alone.
   stages = { "@STAGES@" },
 }

@@ -246,15 +246,6 @@ function tools.list_resources(root)
 end
 
 
-function tools.resource_templates()
-  return json.list {
-    { uriTemplate = RUNS .. "{run}/{file}", name = "a report of a run", mimeType = "text/markdown",
-      description = "file: " .. table.concat(REPORTS, ", ") },
-    { uriTemplate = DOCS .. "{page}", name = "a page of the manual", mimeType = "text/markdown" },
-  }
-end
-
-
 local function report(root, id, file)
   local run = lists.has(REPORTS, file)
     and lists.find(artifacts.list(root or user.root()), "id", id)

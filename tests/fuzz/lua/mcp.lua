@@ -53,7 +53,6 @@ local REQUESTS = {
   { method = "initialize", params = { protocolVersion = "2025-03-26" } }, -- which has batches
   { method = "tools/list" },
   { method = "resources/list", params = {} },
-  { method = "resources/templates/list", params = {} },
   { method = "resources/read", params = { uri = "llmprof://docs/mcp.md" } },
   { method = "resources/read", params = { uri = "llmprof://runs/run/report.md" } },
   { method = "notifications/cancelled", params = { requestId = 1 } },

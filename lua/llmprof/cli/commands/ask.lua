@@ -37,19 +37,9 @@ local function without_address(value)
 end
 
 
--- Raise what a function of Lua's would of its arguments, with the line of who called it.
-local function complain(message)
-  if type(message) == "string" then message = message:gsub("'%?'", "'format'", 1) end
-  error(message, debug.getinfo(2, "t").istailcall and 0 or 3)
-end
-
-
 -- As those of Lua, for every text that is made from now on.
 local function hide_addresses()
-  rawset(_G, "tostring", function(...)
-    if select("#", ...) == 0 then complain "bad argument #1 to 'tostring' (value expected)" end
-    return tostring(without_address((...)))
-  end)
+  rawset(_G, "tostring", function(value) return tostring(without_address(value)) end)
   rawset(string, "dump", nil)
   rawset(string, "format", function(form, ...)
     local values = table.pack(...)
@@ -58,8 +48,7 @@ local function hide_addresses()
       if conversion == "p" then errors.raise("usage", "format: there is no %p in a question") end
     end
     local ok, said = pcall(format, form, table.unpack(values, 1, values.n))
-    if not ok then complain(said) end
-    return said
+    return ok and said or error((said:gsub("'%?'", "'format'")), 0)
   end)
 end
 

@@ -18,7 +18,7 @@ local command = {
 save keeps what a comparison needs of a run under a name; it stays when the run is
 removed. add keeps another run of the same thing there: how much they differ is what a
 change is held against. use makes it what `llmprof compare RUN` compares with.]],
-  completes = "baseline",
+  completes = { { "add", "list", "remove", "save", "use" }, "side" },
   options = {
     user.root_option,
     table_options.format,

@@ -32,9 +32,9 @@ end
 -- choices, configuration keys with theirs, runs. Files are completed by the shell, where
 -- nothing of this fits. It follows from what commands, options and recipes declare. A command
 -- says what its words are with `completes`: "recipe" (one, then settings), "settings", "run",
--- "section" (a run, then a section), "side" (runs and baselines), "baseline" (an action, then
--- what it takes), "topic" or a list of words; else they are files. An option's `values` is a
--- function that lists what its value, or each in a list, can be.
+-- "section", "side" (runs and baselines) or "topic", or a list by place, the last for all words
+-- from there on, in which a list of words can stand; else they are files. An option's `values` is
+-- a function that lists what its value, or each in a list, can be.
 
 -- Keys whose values are names of files below conf/.
 local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"] = "model" }
@@ -103,13 +103,6 @@ local function add_runs(add)
 end
 
 
-local function add_baselines(add)
-  for _, entry in ipairs(baselines.list(user.root())) do
-    add(entry.name, "baseline of " .. entry.run)
-  end
-end
-
-
 -- Words of a command; before: those already there.
 local kinds = {
   recipe = function(add, typed, before)
@@ -118,22 +111,13 @@ local kinds = {
   end,
   settings = function(add, typed) add_settings(add, typed, defaults) end,
   run = add_runs,
-  section = function(add, _, before)
-    if #before == 0 then return add_runs(add) end
-    if #before > 1 then return end
+  section = function(add)
     for _, section in ipairs(sections.all()) do add(section.name, section.title) end
   end,
   side = function(add)
     add_runs(add)
-    add_baselines(add)
-  end,
-  baseline = function(add, _, before)
-    if #before == 0 then
-      for _, action in ipairs { "add", "list", "remove", "save", "use" } do add(action) end
-    elseif before[1] ~= "save" then
-      add_baselines(add)
-    elseif #before == 1 then
-      add_runs(add)
+    for _, entry in ipairs(baselines.list(user.root())) do
+      add(entry.name, "baseline of " .. entry.run)
     end
   end,
   topic = function(add)
@@ -145,6 +129,7 @@ local kinds = {
 
 local function add_words(add, typed, asked, before)
   local what = asked.completes
+  if type(what) == "table" then what = what[math.min(#before + 1, #what)] end
   if type(what) == "table" then
     for _, word in ipairs(what) do add(word) end
   elseif kinds[what] then

@@ -21,7 +21,7 @@ An installed llmprof has put them in place.
 luals: annotations of recipes, results and modules for editors with LuaLS:
   llmprof completion luals >FOLDER/llmprof.lua, with FOLDER in "workspace.library"]],
   options = {},
-  completes = names,
+  completes = { names },
 }
 
 

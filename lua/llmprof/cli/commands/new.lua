@@ -46,26 +46,13 @@ local function filled(template, name, more)
 end
 
 
-local function how_found(results)
-  if results.engine then
-    return ("Stages are the steps that %s labels: nothing else marks them."):format(
-      results.engine.title)
-  elseif results.inferred then
-    return "Inferred from the kernels: NVTX ranges of these names would mark them for certain."
-  end
-  return "Ranges of the trace."
-end
-
-
 -- What the template is told of a trace: its stages, but for one that is the whole run.
 local function found_in(path)
-  local results = results_file.of_run(reports.of { path })
-  local names = lists.map(results.stages, function(stage)
+  local names = lists.map(results_file.of_run(reports.of { path }).stages, function(stage)
     return not stage.parent and stage.name ~= stages.WHOLE_RUN and ("{ %q }"):format(stage.name)
       or nil
   end)
-  return { STAGES = table.concat(names, ", "), FOUND = #names > 0 and how_found(results)
-    or "No stage was found in the trace: name the NVTX ranges that the program makes." }
+  return { STAGES = table.concat(names, ", ") }
 end
 
 

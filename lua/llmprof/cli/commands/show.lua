@@ -24,7 +24,7 @@ JSON have the values of results.json: ns, bytes, shares from 0 to 1; JSON unroun
     table_options.rows,
     table_options.wide,
   },
-  completes = "section",
+  completes = { "run", "section" },
 }
 
 local list_columns = {

@@ -71,7 +71,7 @@ describe("a question", function()
     for code, why in pairs { ["string.format('%p', {})"] = "llmprof: format: there is no %p in a "
       .. "question", ["error(next)"] = "llmprof: function",
       ["('%d'):format('x')"] = "llmprof: bad argument #2 to 'format' (number expected, got string)",
-      ["local a = 1\nlocal b = ('%d'):format('x')\nreturn b"] = "llmprof: line 2: bad argument #2 "
+      ["local a = 1\nlocal b = ('%d'):format('x')\nreturn b"] = "llmprof: bad argument #2 "
         .. "to 'format' (number expected, got string)" } do
       assert.same({ [2] = why }, { ask(code) }, code)
     end
