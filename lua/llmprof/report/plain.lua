@@ -1,5 +1,5 @@
--- Markdown as text for a terminal: tables aligned, marks taken away, lines as they are. For the
--- manual's pages, not for Markdown at large.
+-- Markdown as text for a terminal: paragraphs filled, tables aligned, marks taken
+-- away. For the manual's pages, not for Markdown at large.
 local lists = require "llmprof.tables.lists"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -32,6 +32,13 @@ local function unmark(line)
 end
 
 
+-- Words in lines of at most WIDTH columns behind a mark, which is not repeated.
+local function fill(words, mark)
+  local lines = text.wrap((words:gsub("%s+", " ")), WIDTH - text.width(mark))
+  return mark .. table.concat(lines, "\n" .. (" "):rep(#mark))
+end
+
+
 -- The cells of a row. A bar that is escaped or in code is no border.
 local function cells_of(line)
   local cells = {}
@@ -59,36 +66,54 @@ local function table_text(rows)
     local rest = lists.filtered(table.move(cells, 2, #cells, 1, {}), function(cell)
       return cell ~= ""
     end)
-    return cells[1] .. "\n" .. INDENT .. table.concat(text.wrap(table.concat(rest, " · "),
-      WIDTH - #INDENT), "\n" .. INDENT)
+    return cells[1] .. "\n" .. fill(table.concat(rest, " · "), INDENT)
   end), "\n")
 end
 
 
 -- Markdown as text. strong: a function that marks a heading; none when absent.
 function plain.render(markdown, strong)
-  local out, lines, in_code = {}, {}, false
+  local out, paragraph, mark, rows, in_code = {}, nil, "", nil, false
   -- ends the paragraph or table that is being gathered
   local function flush()
-    if #lines > 0 then
-      out[#out + 1] = lines[1]:find "^|" and table_text(lines) or unmark(table.concat(lines, "\n"))
+    if paragraph then out[#out + 1] = fill(unmark(paragraph), mark) end
+    if rows then out[#out + 1] = table_text(rows) end
+    paragraph, mark, rows = nil, "", nil
+  end
+  local function gather(line)
+    local item_mark, item = line:match "^(%s*[-*] )(.*)$"
+    if not item_mark then item_mark, item = line:match "^(%s*%d+%. )(.*)$" end
+    if item_mark then
+      flush()
+      paragraph, mark = item, item_mark
+    else
+      paragraph = paragraph and paragraph .. " " .. line or line
     end
-    lines = {}
   end
   for line in (markdown:gsub("\n*$", "\n")):gmatch "(.-)\n" do
     local title = line:match "^#+ (.*)$"
     if line:find "^```" then
       flush()
       in_code = not in_code
-    elseif in_code or line:find "^    " and #lines == 0 then
-      out[#out + 1] = in_code and INDENT .. line or line
+    elseif in_code then
+      out[#out + 1] = INDENT .. line
     elseif title then
+      flush()
       out[#out + 1] = strong and strong(unmark(title)) or unmark(title)
+    elseif line:find "^<!%-%-" then
+      flush()
+    elseif line:find "^|" then
+      if not rows then flush() end
+      rows = rows or {}
+      rows[#rows + 1] = line
     elseif line == "" then
       flush()
       if out[#out] ~= "" then out[#out + 1] = "" end
-    elseif not line:find "^<!%-%-" then
-      lines[#lines + 1] = line
+    elseif line:find "^    " and not paragraph then
+      out[#out + 1] = line
+    else
+      if rows then flush() end
+      gather(line)
     end
   end
   flush()
