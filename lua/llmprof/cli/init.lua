@@ -197,7 +197,7 @@ function cli.main(argv)
   local words, common = take_common(argv)
   local ok, result = errors.call(function()
     limits.start(common.threads)
-    function limits.cache_bytes() return user.cache_bytes() end
+    function limits.cache_bytes() return user.value "cache.bytes" end
     if common.no_cache then require("llmprof.trace.file").use_no_cache() end
     return run_all(words)
   end)

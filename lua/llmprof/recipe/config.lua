@@ -17,6 +17,7 @@ local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
 local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
+local settings = require "llmprof.recipe.settings"
 local user = require "llmprof.recipe.user"
 local yaml = require "llmprof.yaml"
 
@@ -52,21 +53,7 @@ end
 local function bad(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
--- ---- declared keys ----
-
-local function is_list(value)
-  return type(value) == "table" and (#value > 0 or next(value) == nil)
-end
-
-
--- The type of a key: "string", "boolean", "integer", "float" or "list".
-function config.type_of(declaration)
-  local default = declaration[2]
-  return declaration.type or is_list(default) and "list" or math.type(default) or type(default)
-end
-
-local type_of = config.type_of
-
+config.type_of = settings.type_of
 
 -- The built-in keys and the recipe's, by name. sections: what the recipe's report has.
 function config.declare(recipe_options, sections)
@@ -78,52 +65,13 @@ function config.declare(recipe_options, sections)
   end
   for key, declaration in pairs(recipe_options or {}) do
     local known = defaults[key]
-    if known and type_of(known) ~= type_of(declaration) then
-      bad(("recipe option '%s' is a key of llmprof's own, of type %s"):format(key, type_of(known)))
+    if known and settings.type_of(known) ~= settings.type_of(declaration) then
+      bad(("recipe option '%s' is a key of llmprof's own, of type %s"):format(key,
+        settings.type_of(known)))
     end
     declared[key] = declaration
   end
   return declared
-end
-
-
-local wanted = {
-  string = "text", integer = "a whole number", float = "a number", boolean = "true or false",
-  list = "a list: [a,b]",
-}
-
-local function fits(value, kind)
-  if kind == "list" then return is_list(value) end
-  if kind == "integer" then return math.type(value) == "integer" end
-  if kind == "float" then return type(value) == "number" and value - value == 0 end -- finite
-  return type(value) == kind
-end
-
-
-local function in_words(value)
-  return type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))
-end
-
-
-local function check_value(key, declaration, value, where)
-  local kind, choices, at = type_of(declaration), declaration.choices, where .. ": " .. key
-  if declaration.one and type(value) ~= "table" then value = { value } end
-  if not fits(value, kind) then
-    bad(("%s: %s is expected, not %s"):format(at, wanted[kind], in_words(value)))
-  end
-  for _, item in ipairs(not choices and {} or kind == "list" and value or { value }) do
-    if not lists.has(choices, item) then
-      bad(("%s: %s is not one of %s%s"):format(at, in_words(item), table.concat(choices, ", "),
-        keys.suggestion(tostring(item), choices)))
-    end
-  end
-  local low, high = declaration.min, declaration.max
-  if (low and value < low) or (high and value > high) then
-    bad(("%s: %s is not %s"):format(at, tostring(value),
-      low and high and ("between %s and %s"):format(low, high)
-      or low and ("%s or more"):format(low) or ("%s or less"):format(high)))
-  end
-  return value
 end
 
 
@@ -165,18 +113,15 @@ function Layers:set(key, value, where)
   if value == yaml.null or value == nil or value == "" and is_optional(declaration) then
     self.values[key] = declaration[2] == "" and "" or nil
   else
-    self.values[key] = check_value(key, declaration, value, where)
+    self.values[key] = settings.check(key, declaration, value, where)
   end
   self.origins[key] = where
 end
 
 
-local function bad_tree(where) bad(("%s: a table of keys is expected"):format(where)) end
-
-
 -- A tree of tables as dotted keys.
 function Layers:apply(tree, where, prefix)
-  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
+  settings.check_tree(tree, where)
   for _, name in ipairs(sorted_keys(tree)) do
     local key = prefix and prefix .. "." .. name or tostring(name)
     local value = tree[name]
@@ -192,19 +137,12 @@ function Layers:apply(tree, where, prefix)
 end
 
 
-local function decoded(contents, where)
-  if not contents then bad(where) end
-  local tree = errors.check_as("usage", yaml.decode(contents, { name = where }))
-  if tree == yaml.null then tree = {} end
-  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
-  return tree, where
-end
-
-
 -- A user's file, such as config.yaml of a bundle: foreign names become the keys that
 -- they stand for.
 local function load_file(declared, name)
-  local tree, where = decoded(files.read_path(name))
+  local contents, where = files.read_path(name)
+  if not contents then bad(where) end
+  local tree = settings.decode(contents, where)
   tree[config.CAPTURED_WITH] = nil
   return foreign.tree(tree, function(key) return declared[key] ~= nil end), where
 end
@@ -222,7 +160,7 @@ function Layers:preset(group, name)
       "there are: " .. table.concat(names, ", "))
   end
   if untrusted then self.untrusted[where] = true end
-  return decoded(contents, where)
+  return settings.decode(contents, where), where
 end
 
 
@@ -245,7 +183,7 @@ end
 
 local function parse_value(key, declaration, text)
   if unset_words[text] and is_optional(declaration) then return nil end
-  local kind = type_of(declaration)
+  local kind = settings.type_of(declaration)
   if kind == "string" then return text end
   if text == "" then
     bad(("command line: %s: an empty value"):format(key), "~" .. key .. " removes a value")
@@ -351,7 +289,7 @@ function Layers:check_substitutes()
         bad(("%s: %s: this recipe has no %s"):format(self.origins[key], key, other),
           "~" .. key .. " removes it")
       end
-      check_value(key, self.declared[other], value, self.origins[key])
+      settings.check(key, self.declared[other], value, self.origins[key])
     end
   end
 end

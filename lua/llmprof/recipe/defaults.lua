@@ -58,7 +58,7 @@ return {
     .. "took far longer than the others", "auto", choices = { "auto", "yes", "no" } },
 
   ["compare.assumed"] = { "Two single runs of the same thing are assumed to differ by this many "
-    .. "percent, where nothing tells by how much", 10, min = 0 },
+    .. "percent, where nothing tells by how much", 10, type = "float", min = 0 },
 
   ["limits.rows"] = { "Rows of a table that are read at most; a thousand million unless set",
     type = "integer", min = 0 },

@@ -45,12 +45,21 @@ recipe.fields = {
 local function bad(path, message) errors.raise("usage", message, { path = path }) end
 
 
-local function check_field(name, value, known)
+-- Refuse a field that is none of a table's. what: how the table is called; more: the keys that lead
+-- to it.
+local function check_known(known, what, key, ...)
+  if known[key] then return end
+  local path = { ... }
+  path[#path + 1] = key
+  bad(path, ("%s has no field '%s'%s"):format(what, tostring(key),
+    keys.suggestion(tostring(key), keys.sorted(known))))
+end
+
+
+local function check_field(name, value)
+  check_known(recipe.fields, "a recipe", name)
   local field = recipe.fields[name]
-  if not field then
-    bad({ name }, ("a recipe has no field '%s'%s"):format(tostring(name),
-      keys.suggestion(tostring(name), known)))
-  elseif value == nil and field.required then
+  if value == nil and field.required then
     bad({}, ("a recipe needs the field '%s'"):format(name))
   elseif value ~= nil and type(value) ~= field[1] then
     bad({ name }, ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(value)))
@@ -60,19 +69,10 @@ local function check_field(name, value, known)
 end
 
 
-local function check_fields(given, try)
-  local known = keys.sorted(recipe.fields)
-  for _, name in ipairs(keys.sorted(given)) do try(check_field, name, given[name], known) end
-  for _, name in ipairs(known) do
-    if given[name] == nil then try(check_field, name, nil, known) end
-  end
-end
-
-
-local STAGE = '{ "name", children = { "name", ... }, step = "name" }'
+local STAGE = 'a stage is { "name", children = { "name", ... }, step = "name" }'
 
 local function check_stage_name(name, seen, ...)
-  if type(name) ~= "string" or name == "" then bad({ "stages", ... }, "a stage is " .. STAGE) end
+  if type(name) ~= "string" or name == "" then bad({ "stages", ... }, STAGE) end
   local made = range_name.canonical(name)
   if seen[made] then
     bad({ "stages", name, name }, ("stage '%s' is declared twice"):format(name))
@@ -84,26 +84,15 @@ end
 
 local stage_fields = { [1] = true, children = true, step = true }
 
-local function check_stage(stage)
-  local name = tostring(stage[1])
-  for _, key in ipairs(keys.sorted(stage)) do
-    if not stage_fields[key] then
-      bad({ "stages", name, key }, ("stage '%s' has no field '%s'; a stage is %s"):format(name,
-        tostring(key), STAGE))
-    end
-  end
-  if stage.children ~= nil and type(stage.children) ~= "table" then
-    bad({ "stages", name, "children" }, ("stage '%s': children is a list of names"):format(name))
-  end
-end
-
-
 -- Stages in order: { name, parent = name or nil, step = name or nil }, parents
 -- before children. step names the ranges that mark one token of the stage.
 local function add_stage(stages, seen, stage)
   if type(stage) ~= "table" then stage = { stage } end
-  check_stage(stage)
   local parent = check_stage_name(stage[1], seen)
+  for _, key in ipairs(keys.sorted(stage)) do
+    check_known(stage_fields, ("stage '%s'"):format(parent), key, "stages", stage[1])
+  end
+  if type(stage.children or {}) ~= "table" then bad({ "stages", parent, "children" }, STAGE) end
   local step = stage.step and check_stage_name(stage.step, seen, parent, "step")
   stages[#stages + 1] = { name = parent, step = step }
   for _, child in ipairs(stage.children or {}) do
@@ -125,10 +114,7 @@ local function check_option(key, declaration)
     bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
   end
   for _, name in ipairs(keys.sorted(declaration)) do
-    if not option_fields[name] then
-      bad({ "options", key, name }, ("option '%s' has no field '%s'%s"):format(key, tostring(name),
-        keys.suggestion(tostring(name), keys.sorted(option_fields))))
-    end
+    check_known(option_fields, ("option '%s'"):format(key), name, "options", key)
   end
 end
 
@@ -144,28 +130,19 @@ local section_fields = { [1] = true, name = true, title = true, rows = true, col
 local function rows_of(name, f, results)
   local what = ("report: section '%s'"):format(name)
   local rows = recipe.call(what, f, results)
-  for i = 1, type(rows) == "table" and #rows or 0 do
-    if type(rows[i]) ~= "table" then rows = rows[i] end
-    if type(rows) ~= "table" then break end
-  end
-  if rows ~= nil and type(rows) ~= "table" then
-    errors.raise("usage", ("%s: rows(results) returns a list of tables, got %s"):format(what,
-      type(rows)))
+  if rows ~= nil and (type(rows) ~= "table"
+    or lists.any(rows, function(row) return type(row) ~= "table" end)) then
+    errors.raise("usage", what .. ": rows(results) returns a list of tables")
   end
   return rows
 end
 
 
 -- A column is a key or { "key", "Title", digits = 2 }; of a section of ours only a key.
-local function check_column(column, is_own, section)
-  local key = column
-  local is_table = is_own and type(column) == "table"
-  if is_table then key = column[1] end
-  if type(key) ~= "string" or is_table and (math.type(column.digits or 0) ~= "integer"
-    or type(column[2] or "") ~= "string") then
-    bad({ "report", section, "columns" }, "columns of a section are " .. (is_own
-      and 'keys of its rows, or { "key", "Title", digits = 2 }' or "keys"))
-  end
+local function is_column(column, is_own)
+  if not is_own or type(column) ~= "table" then return type(column) == "string" end
+  return type(column[1]) == "string" and type(column[2] or "") == "string"
+    and math.type(column.digits or 0) == "integer"
 end
 
 
@@ -178,22 +155,22 @@ end
 local function check_section(given)
   local is_own, name = given[1] == nil, tostring(given[1] or given.name or given.title)
   for _, key in ipairs(keys.sorted(given)) do
-    if not section_fields[key] then
-      bad({ "report", name, key }, ("a section has no field '%s'; it is %s"):format(tostring(key),
-        SECTION))
-    end
+    check_known(section_fields, "a section", key, "report", name)
   end
-  local fits = is_own and type(given.title) == "string" and given.title:find "%w"
-    and type(given.rows) == "function" or not is_own and type(given[1]) == "string"
-    and not given.title and not given.name
-    and (given.rows == nil or math.type(given.rows) == "integer" and given.rows > 0)
-  if given[1] == "all" and (given.rows or given.columns) then
-    bad({ "report", name }, "rows and columns are of one section; 'all' has none of its own")
-  elseif not fits or given.columns ~= nil and (type(given.columns) ~= "table"
-    or #given.columns == 0) then
-    bad({ "report", name }, "a section of the report is " .. SECTION)
+  local rows, columns = given.rows, given.columns
+  local fits
+  if is_own then
+    fits = type(given.title) == "string" and given.title:find "%w" and type(rows) == "function"
+  else
+    fits = type(given[1]) == "string" and not given.title and not given.name
+      and (rows == nil or math.type(rows) == "integer" and rows > 0)
+      and (given[1] ~= "all" or not (rows or columns))
   end
-  for _, column in ipairs(given.columns or {}) do check_column(column, is_own, name) end
+  if fits and columns ~= nil then
+    fits = type(columns) == "table" and #columns > 0
+      and not lists.any(columns, function(column) return not is_column(column, is_own) end)
+  end
+  if not fits then bad({ "report", name }, "a section of the report is " .. SECTION) end
 end
 
 
@@ -220,7 +197,9 @@ end
 function recipe.recipe(given)
   if type(given) ~= "table" then bad({}, "recipe { ... } takes a table") end
   local try, raise = errors.gather()
-  check_fields(given, try)
+  for _, name in ipairs(keys.sorted(keys.merged(recipe.fields, given))) do
+    try(check_field, name, given[name])
+  end
   local options = type(given.options) == "table" and given.options or {}
   for _, key in ipairs(keys.sorted(options)) do try(check_option, key, options[key]) end
   local stages, stages_seen = {}, {}
@@ -313,16 +292,18 @@ local function bad_list(where, message)
 end
 
 
+local SHA256 = ("%x"):rep(64)
+
 -- An entry: a name, or { name, bytes, sha256 } as metrics.json tells of inputs.
 local function check_input(entry, where, number)
   if type(entry) == "string" then entry = { name = entry } end
-  local at = ("%s: files[%d]"):format(where, number)
-  if type(entry) ~= "table" then bad_list(at, "a name, or name and sha256, is expected") end
-  if type(entry.name) ~= "string" or entry.name == "" then bad_list(at, "name is missing") end
-  local digest = entry.sha256
-  local fits = type(digest) == "string" and #digest == 64 and digest:find "^%x+$"
-  if digest ~= nil and not fits then bad_list(at, "sha256: 64 hexadecimal digits are expected") end
-  return { name = entry.name, sha256 = digest, bytes = entry.bytes }
+  local fits = type(entry) == "table" and type(entry.name) == "string" and entry.name ~= ""
+    and (entry.sha256 == nil or tostring(entry.sha256):find("^" .. SHA256 .. "$"))
+  if not fits then
+    bad_list(("%s: files[%d]"):format(where, number),
+      "a name is expected, or name and sha256, which has 64 hexadecimal digits")
+  end
+  return { name = entry.name, sha256 = entry.sha256, bytes = entry.bytes }
 end
 
 

@@ -6,6 +6,7 @@ local fs = require "llmprof.fs"
 local keys = require "llmprof.tables.keys"
 local lazy = require "llmprof.io.lazy"
 local files = require "llmprof.io.files"
+local settings = require "llmprof.recipe.settings"
 local yaml = lazy "llmprof.yaml"
 
 local user = {}
@@ -40,60 +41,28 @@ local function check_keys(tree, path, prefix)
 end
 
 
-local function read(path)
-  local contents = errors.check_as("usage", fs.read(path))
-  local tree = errors.check_as("usage", yaml.decode(contents, { name = path }))
-  if tree == yaml.null then return {} end
-  if type(tree) ~= "table" or tree[1] ~= nil then
-    errors.raise("usage", path .. ": a table of keys is expected")
-  end
-  check_keys(tree, path, "")
-  return tree
-end
-
-
 -- The settings as a tree and the path of their file; {} and nil without such a file.
 function user.settings()
   local path = file()
   if not (path and fs.stat(path)) then return {}, nil end
-  return read(path), path
+  local tree = settings.decode(errors.check_as("usage", fs.read(path)), path)
+  check_keys(tree, path, "")
+  return tree, path
 end
 
 
--- What is set for the key GROUP.NAME, else its default. what: what it is to be, which fits(value)
--- tells.
-local function value_of(group, name, what, fits)
-  local tree, key = user.settings(), ("%s.%s"):format(group, name)
-  local value = type(tree[group]) == "table" and tree[group][name] or tree[key]
+-- What is set for a key, else its default.
+function user.value(key)
+  local tree, path = user.settings()
+  local value = keys.at(tree, key)
+  if value == nil then value = tree[key] end
   if value == nil or value == yaml.null then return defaults[key][2] end
-  if fits(value) then return value end
-  return errors.raise("usage", ("%s: %s is expected"):format(key, what),
-    { hint = "it is set in " .. file() })
+  return settings.check(key, defaults[key], value, path)
 end
 
 
 -- Where this user's runs are kept, unless a command line says otherwise.
-function user.root()
-  return value_of("run", "root", "the name of a folder", function(root)
-    return type(root) == "string" and root ~= ""
-  end)
-end
-
-
--- By how many percent single runs of the same thing are taken to differ.
-function user.assumed()
-  return value_of("compare", "assumed", "a number of percent", function(percent)
-    return type(percent) == "number" and percent >= 0
-  end)
-end
-
-
--- Bytes that may be kept of traces that were read, or nil.
-function user.cache_bytes()
-  return value_of("cache", "bytes", "a number of bytes", function(bytes)
-    return math.type(bytes) == "integer" and bytes >= 0
-  end)
-end
+function user.root() return user.value "run.root" end
 
 
 return user

@@ -127,7 +127,7 @@ end
 function command.run(given, words)
   check_options(given, words)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
-  local sides = sides_of(words, given.root, (given.assumed or user.assumed()) / 100)
+  local sides = sides_of(words, given.root, (given.assumed or user.value "compare.assumed") / 100)
   if given.output and #sides ~= 2 then
     errors.raise("usage", "--output: a page compares two runs")
   end

@@ -30,11 +30,10 @@ describe("llmprof.recipe.inputs", function()
   end)
 
   it("names the entry that is wrong", function()
-    assert.equal("inputs.yaml: files[2]: name is missing", refusal "files: [a, { bytes: 3 }]")
-    assert.equal("inputs.yaml: files[1]: a name, or name and sha256, is expected",
-      refusal "files: [3]")
-    assert.equal("inputs.yaml: files[1]: sha256: 64 hexadecimal digits are expected",
-      refusal "files: [{ name: a, sha256: abc }]")
+    local form = ": a name is expected, or name and sha256, which has 64 hexadecimal digits"
+    assert.equal("inputs.yaml: files[2]" .. form, refusal "files: [a, { bytes: 3 }]")
+    assert.equal("inputs.yaml: files[1]" .. form, refusal "files: [3]")
+    assert.equal("inputs.yaml: files[1]" .. form, refusal "files: [{ name: a, sha256: abc }]")
   end)
 
   it("refuses a file that is not there", function()

@@ -68,10 +68,9 @@ describe("llmprof.recipe declarations", function()
     assert.equal(form, refusal { stages = { { "a", children = { 5 } } } })
     assert.equal("stage 'a' is declared twice", refusal { stages = { "a", "a" } })
     assert.equal("stage 'a' is declared twice", refusal { stages = { { "a", step = "a" } } })
-    assert.equal("stage 'a' has no field 'child'; " .. form,
+    assert.equal("stage 'a' has no field 'child'",
       refusal { stages = { { "a", child = { "b" } } } })
-    assert.equal("stage 'a': children is a list of names",
-      refusal { stages = { { "a", children = "b" } } })
+    assert.equal(form, refusal { stages = { { "a", children = "b" } } })
   end)
 
   it("refuse broken options", function()
