@@ -324,74 +324,44 @@ end
 -- Gains of a stage that are replayed together: the largest.
 local MOST_PAIRED = 3
 
--- A pair that gives back this part of the sum of both adds up.
-local ADDS_UP = 0.97
-
-
--- The first pair that does not add up, in words; nil without one.
-local function overlap_of(pairs_made, stage)
-  for _, pair in ipairs(pairs_made) do
-    if pair.gain_ns < ADDS_UP * pair.sum_ns then
-      return ("%d and %d of %s give back %s together, not %s"):format(pair.ranks[1],
-        pair.ranks[2], stage.name, text.duration(pair.gain_ns), text.duration(pair.sum_ns))
-    end
-  end
-  return nil
-end
-
-
--- What two findings of a stage give back together, in ns of an instance; nil where that cannot be
--- said.
-local function together(results, a, b, replay)
-  local stage = evidence.find(results, a.stage)
-  local made = replay(lists.joined(a.changes, b.changes), stage.parent or stage.name, true)
-  return made and math.max(made.gain, 0) / stage.wall.count
-end
-
-
--- Pairs of findings of one stage, replayed: list of { ranks, gain_ns, sum_ns }. A replay of several
+-- Add pairs of a group's findings, replayed: { ranks, gain_ns, sum_ns } each. A replay of several
 -- ranks in a trace gives means over all, which are not held against what some of them gain.
-local function pairs_of(results, list, group, replay, by_name)
-  local first, made = {}, json.list {}
-  local in_one = evidence.ranks_in_trace(results) > 1
-  for _, rank in ipairs(group.ranks) do
+local function add_pairs(made, results, list, group, replay, by_name)
+  local stage, in_one = group.stage, evidence.ranks_in_trace(results) > 1
+  local first = lists.first(lists.filtered(group.ranks, function(rank)
     local one, rule = list[rank], by_name[list[rank].rule]
-    local is_worth = one.stage == group.stage.name and not one.no_gain
-      and one.gain_share >= SMALL and not rule.is_bound and not (in_one and rule.of_ranks)
-    first[#first + 1] = #first < MOST_PAIRED and is_worth and rank or nil
-  end
+    return one.stage == stage.name and not one.no_gain and not rule.is_bound
+      and not (in_one and rule.of_ranks)
+  end), MOST_PAIRED)
   for i, a in ipairs(first) do
     for k = i + 1, #first do
       local b = first[k]
-      local gain = together(results, list[a], list[b], replay)
-      made[#made + 1] = gain and { ranks = json.list { a, b }, gain_ns = gain,
+      local both = replay(lists.joined(list[a].changes, list[b].changes), stage.name, true)
+      made[#made + 1] = both and { ranks = json.list { a, b },
+        gain_ns = math.max(both.gain, 0) / stage.wall.count,
         sum_ns = list[a].gain_ns + list[b].gain_ns } or nil
     end
   end
-  return made
 end
 
 
--- What of the gains must not be added up: pairs as of pairs_of, and a sentence; nil where no stage
+-- What of the gains must not be added up: pairs as of add_pairs, and a sentence; nil where no stage
 -- has several gains.
 local function overlaps_of(results, list, replay, by_name)
-  local all, shared, said = json.list {}, {}, {}
+  local made, shared = json.list {}, {}
   for _, group in ipairs(gains_by_stage(results, list)) do
+    local name = group.stage.name
     if #group.ranks > 1 then
-      local made = pairs_of(results, list, group, replay, by_name)
-      lists.add(all, made)
-      said[#said + 1] = overlap_of(made, group.stage)
-      local time = evidence.stage_time(results, group.stage)
-      for _, rank in ipairs(group.ranks) do
-        if list[rank].stage == group.stage.name then time = math.max(time, list[rank].of_ns) end
-      end
-      shared[#shared + 1] = ("%s (%s, %s)"):format(table.concat(group.ranks, ", "),
-        group.stage.name, text.duration(time))
+      add_pairs(made, results, list, group, replay, by_name)
+      local _, longest = lists.largest(group.ranks, function(rank)
+        return list[rank].stage == name and list[rank].of_ns
+      end)
+      shared[#shared + 1] = evidence.say("%s (%s, %T)", table.concat(group.ranks, ", "), name,
+        math.max(evidence.stage_time(results, group.stage), longest or 0))
     end
   end
   if #shared == 0 then return nil, nil end
-  return all, ("Gains of one stage must not be added up: %s%s."):format(table.concat(shared, "; "),
-    #said > 0 and ". Replayed, " .. table.concat(said, "; ") or "")
+  return made, ("Gains of one stage must not be added up: %s."):format(table.concat(shared, "; "))
 end
 
 

@@ -8,20 +8,6 @@ local rule = { name = "steps_idle", of_ranks = true }
 -- Idle from this share of the time between steps on.
 local WORTH = 0.1
 
--- A note about the thread of a rank that did most while its GPU waited for decode steps; nil where
--- none was seen.
-local function thread_of(record, rank)
-  for _, thread in ipairs(record.idle_threads or {}) do
-    if thread.rank == rank and thread.phase == "decode" then
-      return evidence.seen("thread %d%s was in ranges for %T%s and in CUDA calls for %T of %T of "
-        .. "idle time; the rest is of no range and no call of this process", thread.tid,
-        thread.thread and " (" .. thread.thread .. ")" or "", thread.ranges_ns,
-        thread.range and (", mostly " .. thread.range) or "", thread.calls_ns, thread.idle_ns)
-    end
-  end
-  return nil
-end
-
 
 function rule.examine(results, report)
   local record = results.ranks
@@ -38,7 +24,6 @@ function rule.examine(results, report)
     evidence.seen("%T idle before each decode step, of %T to the next", own.idle_ns,
       own.interval_ns),
     evidence.seen("the worker's CPU spent it %s", evidence.activities(own, "idle_")),
-    thread_of(record, own.rank),
   }
   report.finding {
     stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,
