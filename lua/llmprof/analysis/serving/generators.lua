@@ -43,33 +43,6 @@ end
 
 -- ---- vLLM, SGLang ----
 
--- What one that prints "Serving Benchmark Result" calls a distribution of times, in its
--- results ("mean_ttft_ms") and in its table ("Mean TTFT (ms):").
-local SERVING = { ttft = { "ttft", "TTFT" }, tpot = { "tpot", "TPOT" } }
-local ANSWER = { { "e2el", "E2EL" }, { "e2e_latency", "E2E Latency" } }
-
-
-local function serving_load(name, get, times)
-  local completed, failed = integer(get "completed"), integer(get "failed")
-  local made = { kind = "command", generator = name, completed = completed, failed = failed,
-    requests = completed and failed and completed + failed or nil,
-    duration_s = positive(get "duration"), completed_per_s = positive(get "request_throughput"),
-    tokens_per_s = positive(get "output_throughput") }
-  local prompt = positive(get "total_input_tokens")
-  if prompt and made.duration_s and made.duration_s > 0 then
-    made.prompt_tokens_per_s = prompt / made.duration_s
-  end
-  for key, names in pairs(SERVING) do
-    made[key] = distribution(completed, 1, function(of) return times(of, names) end)
-  end
-  for _, names in ipairs(ANSWER) do
-    made.answer = made.answer
-      or distribution(completed, 1, function(of) return times(of, names) end)
-  end
-  return made
-end
-
-
 local function list_of(value) return type(value) == "table" and value or {} end
 
 
@@ -104,40 +77,49 @@ local function vllm_requests(said)
 end
 
 
+-- Times in the results of one that prints "Serving Benchmark Result": "mean_ttft_ms".
+local SERVING = { ttft = { "ttft" }, tpot = { "tpot" }, answer = { "e2el", "e2e_latency" } }
+
 local function of_serving(said)
-  if not positive(said.completed) or not positive(said.request_throughput) then return nil end
-  local is_sglang = said.total_output_tokens_retokenized ~= nil
-  local function times(of, names)
-    return said[("%s_%s_ms"):format(of == "p50" and "median" or of, names[1])]
+  local completed, failed = integer(said.completed), integer(said.failed)
+  local per_s, seconds = positive(said.request_throughput), positive(said.duration)
+  if not positive(said.completed) or not per_s then return nil end
+  local made = { kind = "command", generator = said.total_output_tokens_retokenized ~= nil
+      and "SGLang bench_serving" or "vllm bench serve", completed = completed, failed = failed,
+    requests = completed and failed and completed + failed or nil,
+    duration_s = seconds, completed_per_s = per_s,
+    tokens_per_s = positive(said.output_throughput) }
+  local prompt = positive(said.total_input_tokens)
+  if prompt and seconds and seconds > 0 then made.prompt_tokens_per_s = prompt / seconds end
+  for key, names in pairs(SERVING) do
+    for _, name in ipairs(names) do
+      made[key] = made[key] or distribution(completed, 1, function(of)
+        return said[("%s_%s_ms"):format(of == "p50" and "median" or of, name)]
+      end)
+    end
   end
-  local name = is_sglang and "SGLang bench_serving" or "vllm bench serve"
-  return serving_load(name, function(key) return said[key] end, times), vllm_requests(said)
+  return made, vllm_requests(said)
 end
 
 
+-- What the table in a log calls what results call so; "Mean TTFT (ms)" is mean_ttft_ms.
 local LABELS = {
-  completed = "Successful requests", failed = "Failed requests",
-  duration = "Benchmark duration (s)", request_throughput = "Request throughput (req/s)",
-  output_throughput = "Output token throughput (tok/s)",
-  total_input_tokens = "Total input tokens",
+  ["Successful requests"] = "completed", ["Failed requests"] = "failed",
+  ["Benchmark duration (s)"] = "duration", ["Request throughput (req/s)"] = "request_throughput",
+  ["Output token throughput (tok/s)"] = "output_throughput",
+  ["Total input tokens"] = "total_input_tokens",
+  ["Total generated tokens (retokenized)"] = "total_output_tokens_retokenized",
 }
-
-local PRINTED = { mean = "Mean", p50 = "Median", p90 = "P90", p99 = "P99", max = "Max" }
 
 
 -- The lines "label: value" of the table.
 local function of_serving_table(body)
-  local values = {}
+  local said = {}
   for label, value in body:gmatch "([^\n:]+):%s+([%d.]+)[^\n]*" do
-    values[label:match "^%s*(.-)%s*$"] = tonumber(value)
+    label = label:match "^%s*(.-)%s*$"
+    said[LABELS[label] or label:lower():gsub(" %(ms%)$", "_ms"):gsub(" ", "_")] = tonumber(value)
   end
-  local function times(of, names)
-    return PRINTED[of] and values[("%s %s (ms)"):format(PRINTED[of], names[2])]
-  end
-  if not values[LABELS.completed] then return nil end
-  local is_sglang = body:find("(retokenized)", 1, true)
-  return serving_load(is_sglang and "SGLang bench_serving" or "vllm bench serve",
-    function(key) return values[LABELS[key]] end, times)
+  return of_serving(said)
 end
 
 
