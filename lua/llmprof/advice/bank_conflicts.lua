@@ -11,7 +11,7 @@ local SHARED = { L1 = true, LSU = true, MIO = true, latency = true, ["some SM un
 
 return evidence.rule_of_kernels {
   name = "bank_conflicts", own_code = true,
-  counters = { "bank_conflict_percent" },
+  known = function(kernel) return kernel.counters and kernel.counters.bank_conflict_percent end,
   lacking = "bank conflicts were not measured (counters.set=full)",
   worth = 0.03,
   wanted = function(kernel)

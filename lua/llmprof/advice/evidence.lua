@@ -310,14 +310,6 @@ end
 
 -- ---- groups of kernels ----
 
--- Was this counter measured for any kernel?
-function evidence.has_counter(results, name)
-  return lists.any(results.kernels, function(kernel)
-    return kernel.counters and kernel.counters[name]
-  end)
-end
-
-
 -- How short a kernel is: 1 up to SHORT_NS, 0 from twice that on.
 function evidence.shortness(kernel)
   return math.max(math.min(2 - kernel.mean_ns / evidence.SHORT_NS, 1), 0)
@@ -466,12 +458,12 @@ end
 -- or a function of the stage and the group); note(group, stage) (a format and its values), source
 -- (of that; nil: counters); why(kernel), told of the largest of them that have counters, or, where
 -- is_of_timeline, of all; try; the gain, by saved(kernel) (ns of all its calls), or `change`
--- (of evidence.change), neither where nothing is known, and its assumption; confidence; stages
--- (nil: all that were measured), and skips(stage), which of them say nothing; silent (a format of
--- the share; nil: the usual one).
+-- (of evidence.change), neither where nothing is known, and its assumption; confidence;
+-- stages(results) (nil: all that were measured), and skips(stage), which of them say nothing;
+-- silent (a format of the share; nil: the usual one).
 function evidence.examine_kernels(results, report, given)
   local most, source = 0, given.source or evidence.COUNTERS
-  for _, stage in ipairs(given.stages or evidence.stages(results)) do
+  for _, stage in ipairs((given.stages or evidence.stages)(results)) do
     local group = evidence.kernels(results, stage, given.wanted)
     most = math.max(most, group.share)
     if group.share >= given.worth and not (given.skips and given.skips(stage)) then
@@ -495,16 +487,12 @@ function evidence.examine_kernels(results, report, given)
 end
 
 
--- A rule that does just that. given: also its name and flags, and counters: it abstains with
--- `lacking` where none of them was measured.
+-- A rule that does just that. given: also its name and flags, and known(kernel): it abstains with
+-- `lacking` where that is true of none.
 function evidence.rule_of_kernels(given)
   function given.examine(results, report)
-    for _, name in ipairs(given.counters) do
-      if evidence.has_counter(results, name) then
-        return evidence.examine_kernels(results, report, given)
-      end
-    end
-    report.abstain(given.lacking)
+    if not lists.any(results.kernels, given.known) then return report.abstain(given.lacking) end
+    return evidence.examine_kernels(results, report, given)
   end
   return given
 end

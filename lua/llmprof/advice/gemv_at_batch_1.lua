@@ -3,6 +3,7 @@
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "gemv_at_batch_1",
+  stages = evidence.decodes,
   worth = 0.2,
   wanted = evidence.is_product,
   title = "%s multiplies matrices by single vectors (batch 1)",
@@ -31,8 +32,7 @@ function rule.examine(results, report)
     return
   end
   if rate.batch > 1 then return evidence.say("the batch is %N", rate.batch) end
-  return evidence.examine_kernels(results, report, setmetatable({
-    stages = evidence.decodes(results) }, { __index = rule }))
+  return evidence.examine_kernels(results, report, rule)
 end
 
 

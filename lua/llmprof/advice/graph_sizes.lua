@@ -26,18 +26,15 @@ local function rows_of_norms(results)
 end
 
 
--- By batch the larger one whose graph its steps replay. A row that several blocks share is no row
--- more.
-local function larger_of(results, record)
-  local larger, all, rows = {}, 0, rows_of_norms(results)
+-- By batch the larger one whose graph its steps replay. steps: groups of decode's, `all` together.
+-- A row that several blocks share is no row more.
+local function larger_of(results, record, steps, all)
+  local larger, rows = {}, rows_of_norms(results)
   for _, entry in ipairs(record.padded or {}) do larger[entry.batch] = entry.as end
-  for _, group in ipairs(record.steps or {}) do
-    all = all + (group.phase == "decode" and group.count or 0)
-  end
-  for _, group in ipairs(rows and record.steps or {}) do
+  for _, group in ipairs(rows and steps or {}) do
     local batch = group.batch or 0
-    if group.phase == "decode" and (group.graphed or 0) > 0 and group.count >= MOST * all
-      and batch > 0 and rows > batch and rows % batch ~= 0 then
+    if (group.graphed or 0) > 0 and group.count >= MOST * all and batch > 0 and rows > batch
+      and rows % batch ~= 0 then
       larger[batch] = larger[batch] or rows
     end
   end
@@ -45,41 +42,16 @@ local function larger_of(results, record)
 end
 
 
--- Decode steps: how many, and of which batches without a graph, or padded.
-local function count(results, record)
-  local made = { all = 0, graphed = 0, eager = 0, padded = 0, eager_batches = {}, as = {} }
-  local larger = larger_of(results, record)
-  for _, group in ipairs(record.steps or {}) do
-    if group.phase == "decode" and (group.kernels or 0) > 0 then
-      made.all = made.all + group.count
-      if (group.graphed or 0) > 0 then
-        made.graphed = made.graphed + group.count
-      else
-        made.eager = made.eager + group.count
-        made.eager_batches[#made.eager_batches + 1] = group.batch
-      end
-      if larger[group.batch] then
-        made.padded = made.padded + group.count
-        made.as[#made.as + 1] = ("%d as %d"):format(group.batch, larger[group.batch])
-      end
-    end
-  end
-  return made
-end
-
-
-local function report_eager(made, engine, report)
-  local all = made.graphed == 0
+local function report_eager(eager, count, all, engine, report)
+  local batches = lists.sort(lists.map(eager, "batch"))
   report.finding {
     stage = "decode",
-    title = all and "decode runs without CUDA graphs"
+    title = count == all and "decode runs without CUDA graphs"
       or "some batches of decode lie outside the captured CUDA graphs",
-    evidence = { evidence.seen("%s of %s decode steps launch their kernels one by one%s",
-      evidence.count(made.eager), evidence.count(made.all),
-      #made.eager_batches > 0
-        and ": batches " .. table.concat(lists.sort(made.eager_batches), ", ") or "") },
-    try = all and ("leave out what makes %s run eagerly (--enforce-eager, --disable-cuda-graph), "
-      .. "or find in its log why it fell back"):format(engine)
+    evidence = { evidence.seen("%N of %N decode steps launch their kernels one by one%s", count,
+      all, #batches > 0 and ": batches " .. table.concat(batches, ", ") or "") },
+    try = count == all and ("leave out what makes %s run eagerly (--enforce-eager, "
+      .. "--disable-cuda-graph), or find in its log why it fell back"):format(engine)
       or "capture graphs up to the batches that are served (vLLM: cudagraph_capture_sizes, "
         .. "SGLang: --cuda-graph-max-bs, TensorRT-LLM: cuda_graph_config), or limit the batch",
     confidence = "high",
@@ -87,11 +59,13 @@ local function report_eager(made, engine, report)
 end
 
 
-local function report_padded(made, report)
+local function report_padded(padded, larger, count, all, report)
   report.finding {
     stage = "decode", title = "decode steps run in CUDA graphs of larger batches",
-    evidence = { evidence.seen("%N of %N decode steps: batches %s at least", made.padded, made.all,
-      table.concat(made.as, ", ")) },
+    evidence = { evidence.seen("%N of %N decode steps: batches %s at least", count, all,
+      table.concat(lists.map(padded, function(group)
+        return ("%d as %d"):format(group.batch, larger[group.batch])
+      end), ", ")) },
     try = "capture graphs of the batches that are served most",
   }
 end
@@ -100,15 +74,23 @@ end
 function rule.examine(results, report)
   local record = results.ranks
   if record.source ~= "labels" then return evidence.NO_STEPS end
-  local made = count(results, record)
-  if made.all == 0 then return "there are no decode steps" end
-  local eager, padded = made.eager >= EAGER * made.all, made.padded >= PADDED * made.all
-  if eager then report_eager(made, evidence.engine(results) or record.engine, report) end
-  if padded then report_padded(made, report) end
-  if not (eager or padded) then
-    return ("%d of %d decode steps replay a CUDA graph, %d one of a larger batch"):format(
-      made.graphed, made.all, made.padded)
+  local steps = lists.filtered(record.steps or {}, function(group)
+    return group.phase == "decode" and (group.kernels or 0) > 0
+  end)
+  local all = lists.sum(steps, "count")
+  if all == 0 then return "there are no decode steps" end
+  local graphed, eager = lists.parted(steps, function(group) return (group.graphed or 0) > 0 end)
+  local larger = larger_of(results, record, steps, all)
+  local padded = lists.filtered(steps, function(group) return larger[group.batch] end)
+  local one_by_one, in_larger = lists.sum(eager, "count"), lists.sum(padded, "count")
+  if one_by_one >= EAGER * all then
+    report_eager(eager, one_by_one, all, evidence.engine(results) or record.engine, report)
   end
+  if in_larger >= PADDED * all then
+    report_padded(padded, larger, in_larger, all, report)
+  end
+  return ("%d of %d decode steps replay a CUDA graph, %d one of a larger batch"):format(
+    lists.sum(graphed, "count"), all, in_larger)
 end
 
 

@@ -1,6 +1,7 @@
 -- Kernels that wait for latency because few warps are there to hide it, and what
 -- keeps more from running; without counters those of few blocks, which leave most SMs empty.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "low_occupancy" }
 
@@ -94,7 +95,9 @@ end
 
 
 function rule.examine(results, report)
-  if evidence.has_counter(results, "occupancy_percent") then
+  if lists.any(results.kernels, function(kernel)
+    return kernel.counters and kernel.counters.occupancy_percent
+  end) then
     return evidence.examine_kernels(results, report, by_counters)
   end
   local sms = results.hardware and results.hardware.sm_count

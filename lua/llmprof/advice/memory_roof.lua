@@ -8,7 +8,7 @@ local NEAR = 80
 
 return evidence.rule_of_kernels {
   name = "memory_roof",
-  counters = { "dram_percent" },
+  known = function(kernel) return kernel.counters and kernel.counters.dram_percent end,
   lacking = "DRAM throughput was not measured (counters by ncu)",
   worth = 0.1,
   -- one whose percent is above what can be has no known bound

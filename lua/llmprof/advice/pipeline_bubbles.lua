@@ -15,14 +15,11 @@ local is_sent = evidence.named { "^nccl[%w_]*sendrecv" }
 
 -- The stage of the program in which most is sent and received, and the kernels that do it.
 local function sent_in(results)
-  local most, found = nil, { ns = 0 }
-  for _, stage in ipairs(evidence.stages(results)) do
-    local group = evidence.kernels(results, stage, is_sent)
-    if group.ns * stage.wall.count > found.ns then
-      most, found = stage, { ns = group.ns * stage.wall.count, list = group.list, ids = group.ids }
-    end
-  end
-  return most, found
+  local stage = lists.largest(evidence.stages(results), function(stage)
+    local ns = evidence.kernels(results, stage, is_sent).ns * stage.wall.count
+    return ns > 0 and ns
+  end)
+  return stage, stage and evidence.kernels(results, stage, is_sent) or {}
 end
 
 

@@ -78,14 +78,13 @@ end
 
 -- ---- what to try ----
 
-local function remedy(record, made)
-  local rank, own, next_one = made.rank, entry_of(made, made.rank),
-    made.next_rank and entry_of(made, made.next_rank)
-  if made.gain_ns == 0 then
+-- of: what of the rank is late, its "start", its "GPU" or its CPU.
+local function remedy(record, rank, of)
+  if of == "start" then
     return ("see what begins the steps of rank %d later: %sits cores and their NUMA node (numactl, "
       .. "taskset), and other processes on them"):format(rank, record.source == "labels"
         and "how the engine hands its workers their steps, " or "")
-  elseif next_one and own.work_ns > (own.cpu_ns or 0) then
+  elseif of == "GPU" then
     return ("look at what rank %d alone does there: an uneven division of layers, experts, heads "
       .. "or requests, or a GPU that is slower or shared"):format(rank)
   end
@@ -98,11 +97,13 @@ end
 -- ---- findings ----
 
 local function report_phase(record, made, report)
-  local gains = made.gain_ns and made.gain_ns > 0
+  local gains, own = made.gain_ns and made.gain_ns > 0, entry_of(made, made.rank)
   local divided = gains and by_experts(record, made)
+  local of = made.gain_ns == 0 and "start"
+    or made.next_rank and own.work_ns > (own.cpu_ns or 0) and "GPU" or "CPU"
   report.finding {
     stage = made.phase, title = title_of(record, made), evidence = notes_of(record, made),
-    try = remedy(record, made), confidence = "high",
+    try = remedy(record, made.rank, of), confidence = "high",
     changes = gains and { ("waits(%d)"):format(made.rank) } or nil,
     of_others = gains and not divided,
     assumption = divided and "no rank waits for it, as all have as much to do for their experts"
@@ -119,7 +120,7 @@ local function report_whole(record, report)
     notes[2] = evidence.seen("rank %d arrived late: %s", verdict.rank, verdict.instead)
   end
   report.finding { title = title_of(record, verdict), evidence = notes, confidence = "high",
-    try = remedy(record, { rank = verdict.rank, ranks = {} }) }
+    try = remedy(record, verdict.rank, "CPU") }
 end
 
 
@@ -144,8 +145,7 @@ local function report_mpi(record, late, most, report)
       most.mpi_ns, late.rank, late.mpi_ns),
       evidence.seen("the kernels of rank %d take %T, those of rank %d %T", late.rank,
         late.gpu_time_ns, most.rank, most.gpu_time_ns) },
-    try = remedy(record, { rank = late.rank, next_rank = most.rank, ranks = {
-      { rank = late.rank, work_ns = late.gpu_time_ns }, { rank = most.rank } } }) }
+    try = remedy(record, late.rank, "GPU") }
 end
 
 

@@ -6,7 +6,10 @@ local evidence = require "llmprof.advice.evidence"
 local EMPTY = 0.25
 
 
-local rule = { name = "tail_effect", own_code = true,
+return evidence.rule_of_kernels {
+  name = "tail_effect", own_code = true,
+  known = function(kernel) return kernel.launch and kernel.launch.waves end,
+  lacking = "waves are not known (the chip or the launch configurations)",
   worth = 0.03,
   wanted = function(kernel)
     local launch = kernel.launch
@@ -29,16 +32,3 @@ local rule = { name = "tail_effect", own_code = true,
   confidence = "low",
   silent = "kernels with an empty last wave take %P of the GPU time of a stage at most",
 }
-
-
-function rule.examine(results, report)
-  for _, kernel in ipairs(results.kernels) do
-    if kernel.launch and kernel.launch.waves then
-      return evidence.examine_kernels(results, report, rule)
-    end
-  end
-  report.abstain "waves are not known (the chip or the launch configurations)"
-end
-
-
-return rule

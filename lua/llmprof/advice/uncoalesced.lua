@@ -17,7 +17,7 @@ end
 
 return evidence.rule_of_kernels {
   name = "uncoalesced", own_code = true,
-  counters = { "sectors_per_load", "sectors_per_store" },
+  known = function(kernel) return sectors(kernel) > 0 end,
   lacking = "sectors of requests were not measured (counters.set=full)",
   worth = 0.03,
   wanted = function(kernel)
