@@ -13,16 +13,16 @@ function rule.examine_stage(results, stage, report)
   if not (stage.api and stage.waiting) then return "what the CPU did meanwhile is not known" end
   local calls = stage.api.memory.calls
   local waits = math.min(stage.api.memory.ns, evidence.waiting(results, stage))
-  local seen = ("%s that allocate, pin or free memory in %s"):format(evidence.things(calls, "call"),
-    evidence.things(stage.steps, "step"))
+  local seen = evidence.say("%N{call} that allocate, pin or free memory in %N{step}", calls,
+    stage.steps)
   if calls < PER_STEP * stage.steps or waits < WORTH * evidence.stage_time(results, stage) then
     return seen
   end
   report.finding {
     title = ("%s allocates or pins memory in every step"):format(stage.name),
     evidence = {
-      evidence.seen("%s that allocate, pin or free, %N a step, %T in them",
-        evidence.things(calls, "call"), calls / stage.steps, stage.api.memory.ns),
+      evidence.seen("%N{call} that allocate, pin or free, %N a step, %T in them", calls,
+        calls / stage.steps, stage.api.memory.ns),
       evidence.seen("while the GPU was idle the CPU spent %T in them", stage.waiting.memory_ns),
     },
     try = "allocate once, before the first step" .. evidence.remedy(results,

@@ -1,6 +1,7 @@
 -- The KV cache is joined anew in each step: cat copies all of it to add a token,
 -- its shape changes, so that no CUDA graph can be captured.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "cat_cache", own_code = true, of_decode = true }
 
@@ -54,22 +55,17 @@ end
 
 -- Ids of the joins that this rule tells of, as a set: other rules leave them to it.
 function rule.kernels_of(results, stage)
-  local set, joins, _, are_of_cache = {}, joins_of(results, stage)
-  for _, id in ipairs(stage.kernels_per_token and are_of_cache and joins.ids or {}) do
-    set[id] = true
-  end
-  return set
+  local joins, _, are_of_cache = joins_of(results, stage)
+  return lists.set(stage.kernels_per_token and are_of_cache and joins.ids or {})
 end
 
 
 function rule.examine_stage(results, stage, report)
   local joins, attention, are_of_cache = joins_of(results, stage)
   if attention.calls == 0 then return "no attention kernel is known by its name" end
-  if not are_of_cache then
-    return evidence.say("%N joins of tensors for %N attention kernels per step",
-      joins.calls / stage.steps, attention.calls / stage.steps)
-  end
-  report.finding(found(results, stage, joins, attention))
+  if are_of_cache then report.finding(found(results, stage, joins, attention)) end
+  return evidence.say("%N joins of tensors for %N attention kernels per step",
+    joins.calls / stage.steps, attention.calls / stage.steps)
 end
 
 

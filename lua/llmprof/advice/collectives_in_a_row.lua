@@ -28,8 +28,7 @@ function rule.examine_stage(results, stage, report)
   local made = stage.collectives
   if not made then return "there are no collectives" end
   if made.in_row < math.max(MOST * made.calls, LEAST) then
-    return evidence.say("%N of %s follow another one at once", made.in_row,
-      evidence.things(made.calls, "collective"))
+    return evidence.say("%N of %N{collective} follow another one at once", made.in_row, made.calls)
   end
   local ns = made.in_row * made.p50_ns
   if made.p50_ns > SHORT_NS or ns < WORTH * stage.wall.mean_ns then
@@ -39,9 +38,9 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = evidence.say("%s divides what its ranks exchange into %N collectives in a row",
       stage.name, made.calls / math.max(made.calls - made.in_row, 1)),
-    evidence = { evidence.seen("%N of %s follow another of their kind, with no other kernel "
-      .. "between; half of them take less than %T, which is latency", made.in_row,
-      evidence.things(made.calls, "collective"), made.p50_ns) },
+    evidence = { evidence.seen("%N of %N{collective} follow another of their kind, with no other "
+      .. "kernel between; half of them take less than %T, which is latency", made.in_row,
+      made.calls, made.p50_ns) },
     try = "one collective over all of it: join tensors, or group the calls (ncclGroupStart and "
       .. "ncclGroupEnd" .. evidence.remedy(results, ", torch.distributed._coalescing_manager", "")
       .. ")",

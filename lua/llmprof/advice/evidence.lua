@@ -35,18 +35,14 @@ evidence.time = text.duration
 function evidence.bytes(count) return text.bytes(math.floor(count + 0.5)) end
 
 
--- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5".
-function evidence.count(value)
-  if value >= 100 or value == math.floor(value) then return text.count(math.floor(value + 0.5)) end
-  return (text.number(value, 1):gsub("%.0$", ""))
-end
-
-
--- This many of something: "1 waiting call", "0.9 waiting calls".
-function evidence.things(value, noun)
-  local count = evidence.count(value)
-  if count == "1" then return count .. " " .. noun end
-  return count .. " " .. (noun:match "y$" and noun:sub(1, -2) .. "ies" or noun .. "s")
+-- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5"; of something: "1 waiting call",
+-- "0.9 waiting calls".
+function evidence.count(value, noun)
+  local count = value >= 100 and text.count(math.floor(value + 0.5))
+    or text.number(value, 1):gsub("%.0$", "")
+  if not noun then return count end
+  if count ~= "1" then noun = noun:match "y$" and noun:sub(1, -2) .. "ies" or noun .. "s" end
+  return count .. " " .. noun
 end
 
 
@@ -55,18 +51,18 @@ function evidence.percent(share) return text.number(share * 100, share < 0.1 and
 
 local writers = { T = evidence.time, N = evidence.count, P = evidence.percent, B = evidence.bytes }
 
--- A text by a format of string.format that also knows %T, ns as a time, %N, a count, %P, a share
--- in percent, and %B, bytes.
+-- A text by a format of string.format that also knows %T, ns as a time, %N, a count, %N{noun}, so
+-- many of something, %P, a share in percent, and %B, bytes.
 function evidence.say(format, ...)
   local values, at = table.pack(...), 0
-  local plain = format:gsub("%%[-+ #%d.]*([%a%%])", function(letter)
+  local plain = format:gsub("%%[-+ #%d.]*([%a%%])()", function(letter, after)
     if letter ~= "%" then at = at + 1 end
     local write = writers[letter]
     if not write then return nil end
-    values[at] = write(values[at])
+    values[at] = write(values[at], format:match("^{(.-)}", after))
     return "%s"
   end)
-  return plain:format(table.unpack(values, 1, values.n))
+  return plain:gsub("(%%s){.-}", "%1"):format(table.unpack(values, 1, values.n))
 end
 
 
@@ -356,9 +352,9 @@ end
 function evidence.largest(group, stage, more, is_of_timeline)
   return lists.map(lists.first(group.list, 3), function(kernel)
     local told = more and (is_of_timeline or kernel.counters)
-    return evidence.note(told and not is_of_timeline and "timeline, counters" or evidence.TIMELINE,
-      "kernel %d, %s: %s, %T%s", kernel.id, kernel.label,
-      evidence.things(kernel.calls / stage.wall.count, "call"), kernel.total_ns / stage.wall.count,
+    local source = told and not is_of_timeline and "timeline, counters" or evidence.TIMELINE
+    return evidence.note(source, "kernel %d, %s: %N{call}, %T%s", kernel.id, kernel.label,
+      kernel.calls / stage.wall.count, kernel.total_ns / stage.wall.count,
       told and more(kernel) or "")
   end)
 end
@@ -408,11 +404,11 @@ function evidence.lines(results, stage, ids)
     said[i] = evidence.say("%s%s: %s, %T", one.line:match "[^/]*$",
       one["function"] and " " .. one["function"] or "",
       steps > 1 and evidence.say("%N a step", one.calls / steps)
-        or evidence.things(one.calls, "call"), one.ns)
+        or evidence.count(one.calls, "call"), one.ns)
   end
   if #list == 0 then return nil end
   return evidence.seen("launched in %s%s", table.concat(said, "; "),
-    #list > LINES and (" and " .. evidence.things(#list - LINES, "more line")) or "")
+    #list > LINES and (" and " .. evidence.count(#list - LINES, "more line")) or "")
 end
 
 

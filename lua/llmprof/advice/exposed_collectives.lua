@@ -38,8 +38,8 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = ("%s computes nothing during its collectives, though they have a stream of their own")
       :format(stage.name),
-    evidence = { evidence.seen("%s on streams of their own take %T, and for %T of it no other "
-      .. "kernel runs", evidence.things(own.calls, "collective"), own.ns, own.alone_ns) },
+    evidence = { evidence.seen("%N{collective} on streams of their own take %T, and for %T of it "
+      .. "no other kernel runs", own.calls, own.ns, own.alone_ns) },
     try = "wait for a collective where its result is read, and not where it is called; where the "
       .. "next kernels need it, divide the batch in two, and compute one half while the other's "
       .. "is on its way",

@@ -2,7 +2,6 @@
 -- were moved out; or data goes there and comes back, as to another rank through the host. Pageable
 -- memory is another rule's.
 local evidence = require "llmprof.advice.evidence"
-local text = require "llmprof.text"
 
 local rule = { name = "host_copies" }
 
@@ -34,9 +33,9 @@ end
 local function report_through_host(results, stage, calls, bytes, report)
   report.finding {
     title = ("data of %s goes to the host and comes back"):format(stage.name),
-    evidence = { evidence.seen("%s of %s to the host, each followed by a wait and one of as much "
-      .. "back; the GPU is idle for %T of %T", evidence.things(calls, "copy"), text.bytes(bytes),
-      stage.gpu_idle_ns, stage.wall.mean_ns) },
+    evidence = { evidence.seen("%N{copy} of %B to the host, each followed by a wait and one of as "
+      .. "much back; the GPU is idle for %T of %T", calls, bytes, stage.gpu_idle_ns,
+      stage.wall.mean_ns) },
     try = ("leave it on the GPU: to another rank by NCCL, an MPI that takes memory of the GPU, or "
       .. "a copy from GPU to GPU; what the CPU computes with it by a kernel%s"):format(
       evidence.remedy(results, " (torch.distributed with the backend nccl)", "")),
@@ -74,10 +73,9 @@ function rule.examine_stage(results, stage, report)
     title = evidence.say("%s copies from or to the host for %P of its time, and computes nothing "
       .. "meanwhile", stage.name, alone / time),
     evidence = {
-      copies.bytes and evidence.seen("%s of %s, %s/s while they run",
-        evidence.things(copies.calls, "copy"), text.bytes(copies.bytes),
-        text.bytes(copies.bytes / copies.ns * 1e9)) or evidence.seen("%s, %T on the GPU",
-          evidence.things(copies.calls, "copy"), copies.ns),
+      copies.bytes and evidence.seen("%N{copy} of %B, %B/s while they run", copies.calls,
+        copies.bytes, copies.bytes / copies.ns * 1e9)
+        or evidence.seen("%N{copy}, %T on the GPU", copies.calls, copies.ns),
       evidence.seen("nothing else runs for %T of %T; other work takes %T, which is the most that "
         .. "copying at the same time can hide", alone, time, computing),
     },

@@ -44,8 +44,7 @@ local function what_was_seen(results, stage)
       .. "the CPUs of other ranks, too", collectives)
   end
   if stage.kernels_per_token then
-    notes[#notes + 1] = evidence.seen("%s per step",
-      evidence.things(stage.kernels_per_token, "kernel"))
+    notes[#notes + 1] = evidence.seen("%N{kernel} per step", stage.kernels_per_token)
   end
   if elsewhere then
     notes[#notes + 1] = evidence.seen("the process that hands the ranks their steps is not in the "

@@ -29,9 +29,8 @@ local function notes_of(group, copies, stage)
       .. "stage's GPU time", group.calls, group.ns, group.share)
   end
   if copies.calls > 0 then
-    notes[#notes + 1] = evidence.seen("%s within the GPU's memory take %T, %P of the stage's GPU "
-      .. "time%s", evidence.things(copies.calls, "copy"), copies.ns,
-      evidence.part(copies.ns, stage.gpu_time_ns),
+    notes[#notes + 1] = evidence.seen("%N{copy} within the GPU's memory take %T, %P of the stage's "
+      .. "GPU time%s", copies.calls, copies.ns, evidence.part(copies.ns, stage.gpu_time_ns),
       copies.bytes and evidence.say(": %B", copies.bytes) or "")
   end
   return notes

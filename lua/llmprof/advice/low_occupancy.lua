@@ -84,7 +84,7 @@ local function by_blocks(results, sms)
     note = function(small)
       return "%T in kernels with fewer blocks than a quarter of the GPU's %d SMs", small.ns, sms
     end,
-    why = function(kernel) return ", " .. evidence.things(blocks_of(kernel), "block") end,
+    why = function(kernel) return evidence.say(", %N{block}", blocks_of(kernel)) end,
     try = "more blocks: split what one block loops over, flash decoding, split-K, a larger batch",
     saved = function(kernel) return saved(kernel, blocks_of(kernel) / sms) end,
     assumption = "their work is divided among all SMs, and no unit is at its peak",

@@ -20,9 +20,9 @@ function rule.examine_stage(results, stage, report)
   end)
   report.finding {
     title = ("another program works on the GPU during %s"):format(stage.name),
-    evidence = { evidence.seen("%N launches of %s, few of each, last longer than others like them, "
-      .. "half of them by %T or more: the GPU went to another program", other.calls,
-      evidence.things(other.kinds, "kernel"), other.p50_ns),
+    evidence = { evidence.seen("%N launches of %N{kernel}, few of each, last longer than others "
+      .. "like them, half of them by %T or more: the GPU went to another program", other.calls,
+      other.kinds, other.p50_ns),
       evidence.seen("%T of %T are that", other.excess_ns, stage.wall.mean_ns) },
     try = "see what else runs there (nvidia-smi) and stop it, or give it another GPU or a part of "
       .. "one (MIG)",

@@ -22,9 +22,8 @@ function rule.examine_stage(results, stage, report)
     title = ("kernels of another stream hold the steps of %s up"):format(stage.name),
     evidence = {
       evidence.seen("for %T of %T kernels of steps are launched and wait, while another stream "
-        .. "runs work that outlasts its step: %s a %s, mostly %s", other.ns, stage.wall.mean_ns,
-        evidence.things(other.calls, "kernel"), stage.name,
-        named[1] and named[1].label or other.kernel),
+        .. "runs work that outlasts its step: %N{kernel} a %s, mostly %s", other.ns,
+        stage.wall.mean_ns, other.calls, stage.name, named[1] and named[1].label or other.kernel),
     },
     try = "run that work where the GPU waits anyway, or in smaller pieces, by a stream of lower "
       .. "priority (cudaStreamCreateWithPriority), or on other SMs (green contexts)",

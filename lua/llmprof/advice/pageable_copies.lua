@@ -2,7 +2,6 @@
 -- the CPU waits until that is done.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
-local text = require "llmprof.text"
 
 local rule = { name = "pageable_copies", own_code = true }
 
@@ -29,17 +28,16 @@ function rule.examine_stage(results, stage, report)
   local copies = evidence.copies(results, stage, function(row) return row.pageable end)
   local cost = copies.ns + stage.waiting.sync_ns
   if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
-    return evidence.say("%s in %s; with idle time in waiting calls %P of its time",
-      evidence.things(copies.calls, "pageable copy"), stage.name,
-      evidence.part(cost, stage.wall.mean_ns))
+    return evidence.say("%N{pageable copy} in %s; with idle time in waiting calls %P of its time",
+      copies.calls, stage.name, evidence.part(cost, stage.wall.mean_ns))
   end
   report.finding {
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
-      evidence.seen("%s%s, %T on the GPU", evidence.things(copies.calls, "pageable copy"),
-        copies.bytes and " of " .. text.bytes(copies.bytes) or "", copies.ns),
-      evidence.seen("the CPU spent %T in %s, the GPU was idle for %T of it", stage.api.sync.ns,
-        evidence.things(stage.api.sync.calls, "waiting call"), stage.waiting.sync_ns),
+      evidence.seen("%N{pageable copy}%s, %T on the GPU", copies.calls,
+        copies.bytes and evidence.say(" of %B", copies.bytes) or "", copies.ns),
+      evidence.seen("the CPU spent %T in %N{waiting call}, the GPU was idle for %T of it",
+        stage.api.sync.ns, stage.api.sync.calls, stage.waiting.sync_ns),
     },
     try = evidence.remedy(results, "pin the host memory once (tensor.pin_memory()), copy with "
       .. "non_blocking=True", "pin the host memory once (cudaHostAlloc), copy with cudaMemcpyAsync")

@@ -49,10 +49,10 @@ end
 
 local function report_small(row, most, report)
   report.finding {
-    stage = "mixed", title = ("steps prefill no more than %s each"):format(
-      evidence.things(row.prefilled, "token")),
-    evidence = { evidence.seen("%N steps in a row prefill %s each while other requests decode, and "
-      .. "read all weights for it", row.count, evidence.things(row.prefilled, "token")),
+    stage = "mixed", title = evidence.say("steps prefill no more than %N{token} each",
+      row.prefilled),
+    evidence = { evidence.seen("%N steps in a row prefill %N{token} each while other requests "
+      .. "decode, and read all weights for it", row.count, row.prefilled),
       evidence.note("hardware", "up to about %N tokens a step takes as long as reading the weights",
         math.floor(most)) },
     try = "larger chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "

@@ -17,25 +17,18 @@ local TIMES, LONG_NS = 10, 100e6
 -- (that these are of), median_ns, total_ns (of all), excess_ns (beyond the median), idle_ns (of the
 -- GPU in them; nil where one's is not known), min_ns, max_ns }, nil without.
 local function slow_of(stage)
-  local used, lengths, ranks = lists.filtered(stage.instances or {}, "used"), {}, {}
-  local made = { count = 0, of = #used, ranks = 0, total_ns = 0, excess_ns = 0, idle_ns = 0,
-    min_ns = math.huge, max_ns = 0 }
-  for i, instance in ipairs(used) do
-    lengths[i], made.total_ns = instance.wall_ns, made.total_ns + instance.wall_ns
-    local rank = instance.rank or 0
-    made.ranks, ranks[rank] = made.ranks + (ranks[rank] and 0 or 1), true
-  end
-  made.median_ns = statistics.median(lengths)
-  for _, instance in ipairs(used) do
-    if instance.wall_ns >= math.max(TIMES * made.median_ns, LONG_NS) then
-      made.count = made.count + 1
-      made.excess_ns = made.excess_ns + instance.wall_ns - made.median_ns
-      made.idle_ns = made.idle_ns and instance.gpu_idle_ns and made.idle_ns + instance.gpu_idle_ns
-      made.min_ns = math.min(made.min_ns, instance.wall_ns)
-      made.max_ns = math.max(made.max_ns, instance.wall_ns)
-    end
-  end
-  return made.count > 0 and made or nil
+  local used = lists.filtered(stage.instances or {}, "used")
+  local median = statistics.median(lists.map(used, "wall_ns"))
+  local slow = lists.filtered(used, function(instance)
+    return instance.wall_ns >= math.max(TIMES * median, LONG_NS)
+  end)
+  if #slow == 0 then return nil end
+  local lengths = statistics.describe(lists.map(slow, "wall_ns"))
+  return { count = #slow, of = #used,
+    ranks = #lists.grouped(used, function(instance) return instance.rank or 0 end),
+    median_ns = median, min_ns = lengths.min, max_ns = lengths.max,
+    total_ns = lists.sum(used, "wall_ns"), excess_ns = lengths.total - #slow * median,
+    idle_ns = #lists.map(slow, "gpu_idle_ns") == #slow and lists.sum(slow, "gpu_idle_ns") or nil }
 end
 
 
@@ -49,7 +42,7 @@ function rule.examine_stage(results, stage, report)
   if slow.ranks > 1 then -- each runs each step: it is counted on each
     count = ("%s steps, those of %d ranks together,"):format(count, slow.ranks)
   end
-  local idle = slow.idle_ns and "; the GPU was idle for " .. evidence.time(slow.idle_ns) .. " of it"
+  local idle = slow.idle_ns and evidence.say("; the GPU was idle for %T of it", slow.idle_ns)
   report.finding {
     title = ("a few steps of %s take many times as long as the others"):format(stage.name),
     evidence = {

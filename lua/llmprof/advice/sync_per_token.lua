@@ -3,7 +3,6 @@
 -- known, it waits again and again between launches.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
-local text = require "llmprof.text"
 
 local rule = { name = "sync_per_token", own_code = true }
 
@@ -38,7 +37,7 @@ end
 
 local function in_words(group)
   local what = group.before == "copy" and group.bytes
-    and ("a copy of %s"):format(text.bytes(group.bytes)) or group.before or "nothing"
+    and evidence.say("a copy of %B", group.bytes) or group.before or "nothing"
   return ("after %s, %s"):format(what, group.after and "before " .. group.after or "at the end")
 end
 
@@ -54,7 +53,7 @@ local function part_of(results, stage, groups)
   return { calls = lists.sum(groups, "calls"), notes = lists.map(lists.first(groups, 3),
     function(group)
       local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
-      return evidence.seen("%s%s, %T in them: %s", evidence.things(group.calls, "waiting call"),
+      return evidence.seen("%N{waiting call}%s, %T in them: %s", group.calls,
         each ~= "0" and (", %s a step"):format(each) or "", group.ns, in_words(group))
     end) }
 end
@@ -115,8 +114,8 @@ local function within_words(results, stage, part, groups)
   local per_layer = decoder and a_step(results, stage, part.calls)
     / math.max(experts and decoder.layers - decoder.dense or decoder.layers, 1)
   return {
-    title = ("%s waits for the GPU %s times in every step%s"):format(stage.name,
-      evidence.count(a_step(results, stage, part.calls)),
+    title = evidence.say("%s waits for the GPU %N times in every step%s", stage.name,
+      a_step(results, stage, part.calls),
       per_layer and math.abs(per_layer - 1) < 0.05
         and (experts and ", once per layer with experts" or ", once per layer") or ""),
     try = remedy_within(results, experts),
@@ -127,9 +126,8 @@ end
 local function examine_stage(results, stage, report)
   local within, ending, ahead = split(results, stage)
   if stage.api.sync.calls - ahead < PER_STEP * stage.steps then
-    return ("%s in %s%s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
-      evidence.things(stage.steps, "step"), ahead > 0
-        and evidence.say(", %N of them while the GPU has more to do", ahead) or "")
+    return evidence.say("%N{waiting call} in %N{step}%s", stage.api.sync.calls, stage.steps,
+      ahead > 0 and evidence.say(", %N of them while the GPU has more to do", ahead) or "")
   end
   local inside, last = part_of(results, stage, within), part_of(results, stage, ending)
   local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
@@ -149,8 +147,7 @@ end
 local function examine_launches(results, stage, report)
   local calls, launches = stage.api.sync.calls, stage.launches or stage.api.launch.calls
   if calls < math.max(LEAST, OF_LAUNCHES * launches) then
-    return evidence.say("%s for %N launches of %s", evidence.things(calls, "waiting call"),
-      launches, stage.name)
+    return evidence.say("%N{waiting call} for %N launches of %s", calls, launches, stage.name)
   end
   report_part(stage, part_of(results, stage, stage.waits or {}), nil, {
     title = evidence.say("%s waits for the GPU %N times, with %N launches", stage.name, calls,

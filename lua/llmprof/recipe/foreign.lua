@@ -8,7 +8,8 @@ local foreign = {}
 
 local switch = { ["true"] = "on", ["false"] = "off", on = "on", off = "off" }
 
--- Name -> the key here, and values by what stands for them here (optional).
+-- Name -> the key here, and values by what stands for them here (optional). Where the recipe has no
+-- such key, the name is refused.
 local names = {
   ["run.mode"] = { "mode" },
   ["run.top_n_kernels"] = { "top_n.kernels" },
@@ -16,10 +17,8 @@ local names = {
   ["pipeline.nsys.enable"] = { "timeline", switch },
   ["pipeline.ncu.enable"] = { "counters.by", switch },
   ["pipeline.torch_profiler.enable"] = { "operators", switch },
+  ["model.target"] = { "model.preset" },
 }
-
--- Names that stand for a key where the recipe has it, and are refused elsewhere.
-local of_recipes = { ["model.target"] = "model.preset" }
 
 -- Groups whose keys are those of a group here.
 local groups = { ["pipeline.nsys"] = "nsys", ["pipeline.ncu"] = "ncu" }
@@ -62,8 +61,7 @@ function foreign.resolve(key, value, is_known)
   if steps[key] and value == "off" then return steps[key], "off" end
   if is_known(key) then return nil end
   local entry = names[key]
-  if entry then return entry[1], translated(key, entry[2], value) end
-  if of_recipes[key] and is_known(of_recipes[key]) then return of_recipes[key], value end
+  if entry and is_known(entry[1]) then return entry[1], translated(key, entry[2], value) end
   if refused[key] then
     errors.raise("usage", ("'%s' is not a key here"):format(key), { hint = refused[key] })
   end

@@ -41,32 +41,30 @@ local function server_options(engine)
 end
 
 
-local function load_options()
-  return {
-    ["load.rounds"] = { "Rounds of requests inside the window", 3, min = 1 },
-    ["load.warmup"] = { "Rounds before that", 2, min = 0 },
-    ["load.concurrency"] = { "Requests of a round, sent at once", 1, min = 1 },
-    ["load.rate"] = { "Requests per second, each at a time of its own, in place of rounds; 0: "
-      .. "rounds", 0.0, min = 0 },
-    ["load.arrivals"] = { "Pauses between them", "poisson", choices = { "poisson", "constant" } },
-    ["load.requests"] = { "How many of them", 64, min = 1 },
-    ["load.prompt_lengths"] = { "Tokens of prompts, in place of infer.prompt_tokens: "
-      .. "uniform:N-M, normal:MEAN,DEVIATION, lognormal:MEDIAN,SIGMA or exponential:MEAN", "" },
-    ["load.answer_lengths"] = { "The same of answers", "" },
-    ["load.prefix_tokens"] = { "At the beginning of prompts, the same in several", 0, min = 0 },
-    ["load.prefixes"] = { "How many such beginnings there are", 1, min = 1 },
-    ["load.file"] = { "Requests from a file: JSON a line, or conversations as in ShareGPT", "" },
-    ["load.slo.ttft_ms"] = { "A request is good whose first token is there by then; 0: any", 0.0,
-      min = 0 },
-    ["load.slo.tpot_ms"] = { "And each token after it; 0: any", 0.0, min = 0 },
-    ["load.command"] = { "Another load generator instead, word by word, with {url}, {host}, "
-      .. "{port}, {model} and {result}", {}, runs = true },
-    ["load.timeout_s"] = { "Seconds after which that is ended", 3600, min = 1 },
-    ["load.vocabulary"] = { "Prompts are drawn from the token ids below it", 32000, min = 257 },
-    ["infer.prompt_tokens"] = { "Tokens of each prompt", 512, min = 1 },
-    ["infer.max_new_tokens"] = { "Tokens of each answer", 64, min = 1 },
-  }
-end
+local load_options = {
+  ["load.rounds"] = { "Rounds of requests inside the window", 3, min = 1 },
+  ["load.warmup"] = { "Rounds before that", 2, min = 0 },
+  ["load.concurrency"] = { "Requests of a round, sent at once", 1, min = 1 },
+  ["load.rate"] = { "Requests per second, each at a time of its own, in place of rounds; 0: "
+    .. "rounds", 0.0, min = 0 },
+  ["load.arrivals"] = { "Pauses between them", "poisson", choices = { "poisson", "constant" } },
+  ["load.requests"] = { "How many of them", 64, min = 1 },
+  ["load.prompt_lengths"] = { "Tokens of prompts, in place of infer.prompt_tokens: "
+    .. "uniform:N-M, normal:MEAN,DEVIATION, lognormal:MEDIAN,SIGMA or exponential:MEAN", "" },
+  ["load.answer_lengths"] = { "The same of answers", "" },
+  ["load.prefix_tokens"] = { "At the beginning of prompts, the same in several", 0, min = 0 },
+  ["load.prefixes"] = { "How many such beginnings there are", 1, min = 1 },
+  ["load.file"] = { "Requests from a file: JSON a line, or conversations as in ShareGPT", "" },
+  ["load.slo.ttft_ms"] = { "A request is good whose first token is there by then; 0: any", 0.0,
+    min = 0 },
+  ["load.slo.tpot_ms"] = { "And each token after it; 0: any", 0.0, min = 0 },
+  ["load.command"] = { "Another load generator instead, word by word, with {url}, {host}, "
+    .. "{port}, {model} and {result}", {}, runs = true },
+  ["load.timeout_s"] = { "Seconds after which that is ended", 3600, min = 1 },
+  ["load.vocabulary"] = { "Prompts are drawn from the token ids below it", 32000, min = 257 },
+  ["infer.prompt_tokens"] = { "Tokens of each prompt", 512, min = 1 },
+  ["infer.max_new_tokens"] = { "Tokens of each answer", 64, min = 1 },
+}
 
 
 -- Can its window be opened when we like, and again?
@@ -86,12 +84,9 @@ local eager_load = {
 
 
 local function options_of(engine)
-  return merged(server_options(engine), load_options(), has_window(engine) and window_load or {},
+  return merged(server_options(engine), load_options, has_window(engine) and window_load or {},
     engine.eager and eager_load or {}, engine.options or {})
 end
-
-
-local append = lists.add
 
 
 -- A session, or a folder of spools, is of a server that somebody else started.
@@ -117,14 +112,14 @@ local function add_options(argv, options)
   for _, option in ipairs(options) do
     local name, value = table.unpack(option)
     if value == true then value = nil end
-    if value ~= false and value ~= "" then append(argv, { name, value }) end
+    if value ~= false and value ~= "" then lists.add(argv, { name, value }) end
   end
 end
 
 
 -- The same option with each value of a list.
 local function add_each(argv, name, values)
-  for _, value in ipairs(values) do append(argv, { name, value }) end
+  for _, value in ipairs(values) do lists.add(argv, { name, value }) end
 end
 
 
@@ -151,7 +146,7 @@ end
 local function add_page(argv, engine, cfg)
   local known = engines.find(engine.engine)
   if cfg.server.metrics == "off" or not known.figures then return end
-  append(argv, { "--metrics-path", known.page })
+  lists.add(argv, { "--metrics-path", known.page })
   for _, figure in ipairs(sorted_keys(known.figures)) do
     add_each(argv, "--metric", lists.map(known.figures[figure], function(name)
       return ("%s=%s"):format(figure, name)
@@ -166,12 +161,13 @@ local function add_load(argv, cfg)
   if command and (load.rate > 0 or load.file ~= "") then
     recipe.fail("load.command brings its own requests", "leave load.rate and load.file out")
   elseif command then
-    append(argv, { "--command", json.encode(json.list(load.command)), "--timeout",
+    lists.add(argv, { "--command", json.encode(json.list(load.command)), "--timeout",
       load.timeout_s })
   elseif load.rate > 0 then
-    append(argv, { "--rate", load.rate, "--arrivals", load.arrivals, "--requests", load.requests })
+    lists.add(argv, { "--rate", load.rate, "--arrivals", load.arrivals,
+      "--requests", load.requests })
   else
-    append(argv, { "--rounds", load.rounds })
+    lists.add(argv, { "--rounds", load.rounds })
   end
   local function length(given, otherwise) return given ~= "" and given or otherwise end
   local function above_zero(value, of) return (of or value) > 0 and value end
@@ -195,8 +191,8 @@ local function add_server(argv, engine, cfg)
   add_each(argv, "--also", lists.map(engine.also and engine.also(cfg) or {}, function(words)
     return json.encode(json.list(words))
   end))
-  append(append(argv, { "--" }), engine.server(cfg))
-  if not engine.peers then append(argv, cfg.server.args) end
+  lists.add(lists.add(argv, { "--" }), engine.server(cfg))
+  if not engine.peers then lists.add(argv, cfg.server.args) end
 end
 
 

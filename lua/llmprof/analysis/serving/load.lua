@@ -23,9 +23,7 @@ local function is_number(value) return type(value) == "number" end
 local function number(value) return is_number(value) and value or nil end
 
 
-local function per_second(count, seconds)
-  return count and seconds and seconds > 0 and count / seconds or nil
-end
+local function ratio(part, whole) return part and whole and whole > 0 and part / whole or nil end
 
 
 local function tokens_of(metrics, field)
@@ -42,15 +40,7 @@ local function in_ns(ms) return is_number(ms) and ms * 1e6 or nil end
 local function goals(slo, requests, seconds)
   if type(slo) ~= "table" or not requests then return nil end
   return { ttft_ns = in_ns(slo.ttft_ms), tpot_ns = in_ns(slo.tpot_ms), met = slo.met,
-    share = requests > 0 and slo.met / requests or nil,
-    per_s = per_second(slo.met, seconds) }
-end
-
-
-local function errors_of(list)
-  local made = json.list {}
-  for i, entry in ipairs(list or {}) do made[i] = { text = entry.text, count = entry.count } end
-  return #made > 0 and made or nil
+    share = ratio(slo.met, requests), per_s = ratio(slo.met, seconds) }
 end
 
 
@@ -88,13 +78,13 @@ function served.load(metrics)
     rate_per_s = number(given.rate_per_s),
     planned_per_s = number(given.planned_per_s), held_per_s = number(given.held_per_s),
     requests = given.requests, completed = given.completed, failed = given.failed,
-    errors = errors_of(given.errors), unread = given.unread,
+    errors = #(given.errors or {}) > 0 and given.errors or nil, unread = given.unread,
     duration_ns = seconds and seconds * 1e9,
-    completed_per_s = number(given.completed_per_s) or per_second(given.completed, seconds),
+    completed_per_s = number(given.completed_per_s) or ratio(given.completed, seconds),
     tokens_per_s = number(given.tokens_per_s)
-      or per_second(tokens_of(metrics, "tokens"), seconds),
+      or ratio(tokens_of(metrics, "tokens"), seconds),
     prompt_tokens_per_s = number(given.prompt_tokens_per_s)
-      or per_second(tokens_of(metrics, "prompt_tokens"), seconds),
+      or ratio(tokens_of(metrics, "prompt_tokens"), seconds),
     ttft = times_of(metrics, "ttft_ms", given.ttft),
     tpot = times_of(metrics, "tpot_ms", given.tpot),
     answer = answer, unqueued_per_s = unqueued_per_s(given, answer),
@@ -114,13 +104,11 @@ end
 -- What a counter grew by from the first look to the last; nil where one lacks it, or the
 -- engine began again.
 local function growth(samples, name)
+  if #samples < 2 then return nil end
   local first, last = samples[1][name], samples[#samples][name]
-  if #samples < 2 or not is_number(first) or not is_number(last) or last < first then return nil end
+  if not is_number(first) or not is_number(last) or last < first then return nil end
   return last - first
 end
-
-
-local function share(part, whole) return part and whole and whole > 0 and part / whole or nil end
 
 
 -- The mean of a figure over the looks after a verification.
@@ -147,11 +135,11 @@ function served.engine(metrics)
     made.kv_use = level(samples, "kv_use")
   end
   made.preemptions = growth(samples, "preemptions")
-  made.prefix_hit_share = share(growth(samples, "prefix_hits"), growth(samples, "prefix_queries"))
+  made.prefix_hit_share = ratio(growth(samples, "prefix_hits"), growth(samples, "prefix_queries"))
     or number(samples[#samples].prefix_hit_share)
-  made.acceptance = share(growth(samples, "accepted"), growth(samples, "drafted"))
+  made.acceptance = ratio(growth(samples, "accepted"), growth(samples, "drafted"))
     or verified(samples, "acceptance")
-  local accepted = share(growth(samples, "accepted"), growth(samples, "verifications"))
+  local accepted = ratio(growth(samples, "accepted"), growth(samples, "verifications"))
   made.tokens_per_verification = accepted and 1 + accepted or verified(samples, "accept_length")
   return made
 end
@@ -169,14 +157,9 @@ end
 -- A figure's mean from the first look to the last, of a histogram's sum and count; nil where the
 -- page lacks one or nothing was counted.
 local function page_mean_ns(samples, figure)
-  local first, last = samples[1], samples[#samples]
-  local sum, count = figure .. "_s", figure .. "_count"
-  for _, name in ipairs { sum, count } do
-    if not first or not is_number(first[name]) or not is_number(last[name]) then return nil end
-  end
-  local counted = last[count] - first[count]
-  if counted <= 0 or last[sum] < first[sum] then return nil end
-  return (last[sum] - first[sum]) / counted * 1e9, counted
+  local sum, count = growth(samples, figure .. "_s"), growth(samples, figure .. "_count")
+  if not sum or not count or count == 0 then return nil end
+  return sum / count * 1e9, count
 end
 
 

@@ -31,8 +31,8 @@ if the copies run while kernels run, and no call waits for them
       .. "time" }, support.reasons("pageable_copies", support.results { stages = { stage },
       transfers = { { stage = "decode", direction = "device to host", pageable = true, calls = 20,
         bytes = 160, gpu_time_ns = 30e3 } } }))
-    assert.equal("1 pageable copy", evidence.things(1, "pageable copy"))
-    assert.equal("0.5 waiting calls", evidence.things(0.5, "waiting call"))
+    assert.equal("1 pageable copy", evidence.count(1, "pageable copy"))
+    assert.equal("0.5 waiting calls", evidence.count(0.5, "waiting call"))
   end)
 
   it("is silent about pinned memory", function()
