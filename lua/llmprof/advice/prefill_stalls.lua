@@ -14,6 +14,9 @@ local IN_A_ROW = 16
 -- Of the tokens from which on a step computes for as long as it reads the weights: few.
 local FEW = 0.25
 
+local CHUNKS = "chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
+  .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens)"
+
 local BYTES = { bf16 = 2, fp16 = 2, fp8 = 1, int8 = 1 }
 
 
@@ -55,9 +58,8 @@ local function report_small(row, most, report)
       .. "decode, and read all weights for it", row.count, row.prefilled),
       evidence.note("hardware", "up to about %N tokens a step takes as long as reading the weights",
         math.floor(most)) },
-    try = "larger chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
-      .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens): requests come to their first "
-      .. "token in fewer steps, each hardly longer",
+    try = ("larger %s: requests come to their first token in fewer steps, each hardly longer")
+      :format(CHUNKS),
   }
 end
 
@@ -86,9 +88,8 @@ function rule.examine(results, report)
   end
   report.finding {
     stage = "mixed", title = "prefill of other requests stalls decode", evidence = notes,
-    try = "smaller chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
-      .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens), where the time between tokens "
-      .. "matters more than that to the first; or prefill on GPUs of its own",
+    try = ("smaller %s, where the time between tokens matters more than that to the first; or "
+      .. "prefill on GPUs of its own"):format(CHUNKS),
   }
 end
 

@@ -48,17 +48,6 @@ local function a_step(results, stage, calls)
 end
 
 
--- A part of the waits, with a note for each of the first groups.
-local function part_of(results, stage, groups)
-  return { calls = lists.sum(groups, "calls"), notes = lists.map(lists.first(groups, 3),
-    function(group)
-      local each = stage.steps and evidence.count(a_step(results, stage, group.calls)) or "0"
-      return evidence.seen("%N{waiting call}%s, %T in them: %s", group.calls,
-        each ~= "0" and (", %s a step"):format(each) or "", group.ns, in_words(group))
-    end) }
-end
-
-
 -- The copies that the CPU waits for in a step, where each wait within it is for one: kernels that
 -- read the numbers themselves need none. A list of changes.
 local function copies_within(stage, groups)
@@ -73,15 +62,20 @@ local function copies_within(stage, groups)
 end
 
 
--- which: of the waits of a step, where there are others. more: further changes.
-local function report_part(stage, part, which, words, report, more)
+-- Report waits, with a note for each of the first groups. given: title, try; which of the waits of
+-- a step, where there are others; more: further changes.
+local function report_waits(results, stage, groups, given, report)
   report.finding {
     stage = stage.name,
-    title = words.title,
-    evidence = part.notes,
-    try = words.try,
-    changes = { which and ("remove(syncs(%q, %q))"):format(stage.name, which)
-      or ("remove(syncs %q)"):format(stage.name), table.unpack(more or {}) },
+    title = given.title,
+    evidence = lists.map(lists.first(groups, 3), function(group)
+      local each = evidence.count(stage.steps and a_step(results, stage, group.calls) or 0)
+      return evidence.seen("%N{waiting call}%s, %T in them: %s", group.calls,
+        each ~= "0" and (", %s a step"):format(each) or "", group.ns, in_words(group))
+    end),
+    try = given.try,
+    changes = { given.which and ("remove(syncs(%q, %q))"):format(stage.name, given.which)
+      or ("remove(syncs %q)"):format(stage.name), table.unpack(given.more or {}) },
     assumption = "without the wait the CPU launches ahead, as fast as it does now",
   }
 end
@@ -108,18 +102,20 @@ local function split(results, stage)
 end
 
 
-local function within_words(results, stage, part, groups)
-  local decoder = evidence.decoder_of(results)
+-- Waits within a step, and, where there are others at its end, which they are.
+local function report_within(results, stage, groups, which, report)
+  local decoder, calls = evidence.decoder_of(results), lists.sum(groups, "calls")
   local experts = decoder and decoder.routed and groups[1].after == "gemm"
-  local per_layer = decoder and a_step(results, stage, part.calls)
+  local per_layer = decoder and a_step(results, stage, calls)
     / math.max(experts and decoder.layers - decoder.dense or decoder.layers, 1)
-  return {
-    title = evidence.say("%s waits for the GPU %N times in every step%s", stage.name,
-      a_step(results, stage, part.calls),
-      per_layer and math.abs(per_layer - 1) < 0.05
-        and (experts and ", once per layer with experts" or ", once per layer") or ""),
+  local is_per_layer = per_layer and math.abs(per_layer - 1) < 0.05
+  report_waits(results, stage, groups, {
+    title = evidence.say("%s waits for the GPU %N times in every step%s%s", stage.name,
+      a_step(results, stage, calls), is_per_layer and ", once per layer" or "",
+      is_per_layer and experts and " with experts" or ""),
     try = remedy_within(results, experts),
-  }
+    which = which, more = copies_within(stage, groups),
+  }, report)
 end
 
 
@@ -129,16 +125,14 @@ local function examine_stage(results, stage, report)
     return evidence.say("%N{waiting call} in %N{step}%s", stage.api.sync.calls, stage.steps,
       ahead > 0 and evidence.say(", %N of them while the GPU has more to do", ahead) or "")
   end
-  local inside, last = part_of(results, stage, within), part_of(results, stage, ending)
-  local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
-  if inside.calls > 0 then
-    report_part(stage, inside, both and "inner", within_words(results, stage, inside, within),
-      report, copies_within(stage, within))
-  end
-  if last.calls >= PER_STEP * stage.steps then
-    report_part(stage, last, both and "last", {
+  local at_end = lists.sum(ending, "calls") >= PER_STEP * stage.steps
+  if #within > 0 then report_within(results, stage, within, at_end and "inner", report) end
+  if at_end then
+    report_waits(results, stage, ending, {
+      title = ("%s waits for the GPU at every token"):format(stage.name),
       try = TOKEN .. evidence.remedy(results, "; no .item(), .cpu() or print in the loop", ""),
-      title = ("%s waits for the GPU at every token"):format(stage.name) }, report)
+      which = #within > 0 and "last",
+    }, report)
   end
   return "what the waits are for is not known"
 end
@@ -149,11 +143,12 @@ local function examine_launches(results, stage, report)
   if calls < math.max(LEAST, OF_LAUNCHES * launches) then
     return evidence.say("%N{waiting call} for %N launches of %s", calls, launches, stage.name)
   end
-  report_part(stage, part_of(results, stage, stage.waits or {}), nil, {
+  report_waits(results, stage, stage.waits, {
     title = evidence.say("%s waits for the GPU %N times, with %N launches", stage.name, calls,
       launches),
     try = "launch ahead: wait once where the CPU needs a result; let work that depends on other "
-      .. "streams wait for events (cudaStreamWaitEvent)" }, report)
+      .. "streams wait for events (cudaStreamWaitEvent)",
+  }, report)
 end
 
 

@@ -109,13 +109,13 @@ local function is_optional(declaration) return declaration[2] == nil or declarat
 
 function Layers:set(key, value, where)
   local declaration = self.declared[key] or unknown(key, self.declared, where)
-  if self.trusted_only and self.untrusted[where] and declaration.runs then return end
   if value == yaml.null or value == nil or value == "" and is_optional(declaration) then
     self.values[key] = declaration[2] == "" and "" or nil
   else
     self.values[key] = settings.check(key, declaration, value, where)
   end
   self.origins[key] = where
+  if not self.untrusted[where] then self.trusted[key] = self.values[key] end
 end
 
 
@@ -326,16 +326,16 @@ end
 
 -- Compose. given: options (declared by the recipe), sections (of its report), recipe (its values as
 -- a tree), recipe_name, identify (the recipe's function), file (path), words (of the command line),
--- trusted_only (see config.untrusted_runs), problems (a list: what is wrong is added to it, and the
--- settings are composed without that; nil: all of it is raised as one error).
+-- problems (a list: what is wrong is added to it, and the settings are composed without that; nil:
+-- all of it is raised as one error).
 -- The result: values (by dotted key), origins, declared, tree, file (the origin of the file's
 -- values; nil without), untrusted (the origins that may be a stranger's: the file, presets of
--- the recipe's folders).
+-- the recipe's folders), trusted (the values without these).
 function config.compose(given)
   local try, raise, kept = errors.gather()
   local layers = setmetatable({
     declared = config.declare(given.options, given.sections), values = {}, origins = {},
-    untrusted = {}, trusted_only = given.trusted_only, try = try,
+    untrusted = {}, trusted = {}, try = try,
   }, Layers)
   for _, key in ipairs(sorted_keys(layers.declared)) do
     local own = given.options and given.options[key]
@@ -386,11 +386,11 @@ end
 
 
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
--- or nil, words the settings of the command line; more: other fields of config.compose.
-function config.of_recipe(made, file, words, more)
-  return config.compose(keys.merged({ options = made.options, sections = made.sections,
+-- or nil, words the settings of the command line; problems: of config.compose.
+function config.of_recipe(made, file, words, problems)
+  return config.compose { options = made.options, sections = made.sections,
     recipe = made.config, recipe_name = made.file, identify = made.identify, file = file,
-    words = words }, more or {}))
+    words = words, problems = problems }
 end
 
 
@@ -403,17 +403,12 @@ end
 
 -- What the file of --config, and presets of the recipe's folders, have run that would not be
 -- run without them: a list of { file, "key=value" }, of keys that are declared with `runs`.
--- Nothing is run of what was recorded before. Arguments as of config.of_recipe; composed is what
--- that gave.
-function config.untrusted_runs(composed, made, file, words)
-  local list = {}
-  local capture = composed.tree.capture
-  if not next(composed.untrusted) or capture == "recorded" or capture == "files" then
-    return list
-  end
-  local trusted = config.of_recipe(made, file, words, { trusted_only = true })
+-- Nothing is run of what was recorded before.
+function config.untrusted_runs(composed)
+  local list, capture = {}, composed.tree.capture
+  if capture == "recorded" or capture == "files" then return list end
   for _, key in ipairs(sorted_keys(composed.declared)) do
-    local here, there = composed.values[key], trusted.values[key]
+    local here, there = composed.values[key], composed.trusted[key]
     if composed.declared[key].runs and shown(here) ~= shown(there) then
       list[#list + 1] = { composed.origins[key], ("%s=%s"):format(key, shown(here)) }
     end

@@ -124,7 +124,7 @@ end
 -- A file of settings or a preset may be a stranger's: what it has run is named before.
 local function check_trust(given, composed)
   if given.trusted then return end
-  local runs = config.untrusted_runs(composed, given.recipe, given.config, given.settings)
+  local runs = config.untrusted_runs(composed)
   if #runs == 0 then return end
   local file = runs[1][1]
   local list = lists.map(runs, function(entry) return entry[1] == file and entry[2] or nil end)

@@ -79,7 +79,7 @@ end
 local function check_configuration(state)
   if not state.made then return check_own_settings(state) end
   local wrong = {}
-  local composed = config.of_recipe(state.made, state.file, state.words, { problems = wrong })
+  local composed = config.of_recipe(state.made, state.file, state.words, wrong)
   state.cfg = composed.tree
   if #wrong > 0 then return problems_of("config", wrong) end
   chapters.layout(state.cfg.report, state.made.sections)
