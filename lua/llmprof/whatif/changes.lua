@@ -11,7 +11,6 @@
 local bounds = require "llmprof.whatif.bounds"
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
-local files = require "llmprof.io.files"
 local frame = require "llmprof.frame"
 local hardware = require "llmprof.model.hardware"
 local idle_causes = require "llmprof.analysis.stages.idle_causes"
@@ -20,6 +19,7 @@ local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
+local schema = require "llmprof.model.schema"
 local session = require "llmprof.query.session"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
@@ -34,6 +34,10 @@ local LEAST_EXPERTS = 4
 
 -- Runs whose steps differ by more than this part of their kernels are of two programs.
 local MOST_OTHERS = 0.1
+
+
+-- Nothing takes longer by a larger factor.
+local MOST_FACTOR = 1e6
 
 
 local check = errors.check
@@ -156,7 +160,7 @@ local makers = {}
 local PLAIN_GRAPH, TRACED_NODE = { node = 0, between = 330 }, 1150
 
 function makers.graphs(stage, cost)
-  if type(stage) ~= "string" then usage("graphs: of which stage?", 'graphs("decode")') end
+  schema.value(stage, { "text" }, "graphs: its stage")
   return { kind = "graphs", work = true, words = ("one CUDA graph a step of %s"):format(stage),
     assumed = "a launch takes 15 us, under the profiler 1.15 us more for each operation; 0.33 us "
       .. "lie between two, under the profiler 0.43; what Python does besides stays as it is, which "
@@ -171,7 +175,7 @@ end
 
 
 function makers.scale(chosen, factor)
-  if type(factor) ~= "number" or factor < 0 or factor ~= factor or factor > 1e6 then
+  if type(factor) ~= "number" or factor < 0 or factor ~= factor or factor > MOST_FACTOR then
     usage("scale: by which factor?",
       'for example: scale(kernels:where { category = "norm" }, 0.5)')
   end
@@ -299,7 +303,7 @@ end
 
 
 function makers.even(stage)
-  if type(stage) ~= "string" then usage("even: steps of which stage?", 'even("decode")') end
+  schema.value(stage, { "text" }, "even: its stage")
   return { kind = "even", work = true,
     words = ("no step of %s takes longer than half of them"):format(stage),
     assumed = "what makes some of them longer goes",
@@ -348,7 +352,9 @@ local function by_kernels(made)
     local count, changed = 0, {}
     for _, kernel in ipairs(list) do
       local factor = made.factor(kernel, most, part, list)
-      if factor then
+      if factor and factor > MOST_FACTOR then
+        usage(("%s: kernels would take more than %g times as long"):format(made.kind, MOST_FACTOR))
+      elseif factor then
         changed[#changed + 1] = kernel
         count = count + change:scale(part.number, kernel.rows, factor)
       end
@@ -371,9 +377,7 @@ end
 
 
 function makers.bandwidth(times)
-  if type(times) ~= "number" or not (times > 1e-6 and times < 1e6) then
-    usage("bandwidth: how many times as much?", "bandwidth(1.43)")
-  end
+  schema.value(times, { "number" }, "bandwidth")
   return by_kernels { kind = "bandwidth", by_bounds = true,
     words = ("%g times the bandwidth of memory"):format(times),
     assumed = "what DRAM holds up takes that much less; a kernel of which nothing is known, "
@@ -400,11 +404,7 @@ end
 
 
 function makers.gpu(name)
-  local known = files.names("conf/hardware", ".yaml")
-  if type(name) ~= "string" then
-    usage("gpu: which one?", "there are: " .. table.concat(known, ", "))
-  end
-  local other = hardware.load(name, "gpu")
+  local other = hardware.load(schema.value(name, { "text" }, "gpu"), "gpu")
   return by_kernels { kind = "gpu", by_bounds = true, words = ("on %s"):format(other.names[1]),
     assumed = "the same kernels, with the bandwidth and the tensor rate of conf/hardware/"
       .. name .. "; what neither holds up takes as long, and so does the CPU",
@@ -422,10 +422,7 @@ local STORED = { fp8 = "fp8", fp4 = "nvfp4" }
 local CONVERTED = 6000
 
 function makers.dtype(name)
-  local stored = STORED[name]
-  if not stored then
-    usage(("dtype: not '%s'"):format(tostring(name)), 'dtype "fp8" or dtype "fp4"')
-  end
+  local stored = STORED[schema.value(name, { { "fp8", "fp4" } }, "dtype")]
   return by_kernels { kind = "dtype", by_bounds = true, is_known = true,
     words = ("weights of matmuls in %s"):format(name),
     assumed = "all bytes of a matmul are weights; tensor cores compute at the rate of the format "
@@ -490,42 +487,27 @@ local function collective_ns(part, stage, n, given)
 end
 
 
--- Has a link no figures but these, in bounds that no link leaves?
-local function is_link(given)
-  if type(given) ~= "table" then return false end
-  for key, value in pairs(given) do
-    if key ~= "gb_per_s" and key ~= "us" or type(value) ~= "number"
-      or not (value >= 1e-3 and value <= 1e5) then
-      return false
-    end
-  end
-  return true
-end
-
+-- What may be said of the link between GPUs.
+local LINK = { gb_per_s = { "number", false }, us = { "number", false } }
 
 -- The CPU takes that much longer for each step of an engine.
 local function hand_over(model, part, change, most)
   if not part.found.by_engine then return end
-  local idle, counts, sums = model:change(), {}, {}
+  local idle = model:change()
   idle:scale(part.number, part.operations, 0)
   local lengths = model:run(idle)[part.number]
-  for i, one in ipairs(part.units) do
-    counts[one.stage] = (counts[one.stage] or 0) + 1
-    sums[one.stage] = (sums[one.stage] or 0) + lengths[i]
-  end
-  for stage, sum in pairs(sums) do
-    if sum > 0 then
-      local factor = 1 + HANDING[most and 1 or 2] * counts[stage] / sum
-      change:cpu(part.number, ranges_of(model, part, stage, "whole"), factor, factor)
-    end
+  for i, one in ipairs(part.units) do one.cpu = lengths[i] end
+  for _, own in ipairs((lists.grouped(part.units, "stage"))) do
+    local mean = lists.sum(own, "cpu") / #own
+    local factor = mean > 0 and 1 + HANDING[most and 1 or 2] / mean or 1
+    change:cpu(part.number, ranges_of(model, part, own[1].stage, "whole"), factor, factor)
   end
 end
 
 
 function makers.tp(n, given)
-  if math.type(n) ~= "integer" or n < 2 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
-  given = given or {}
-  if not is_link(given) then usage("tp: of which link?", "tp(2, { gb_per_s = 300, us = 8 })") end
+  if schema.value(n, { "count" }, "tp") == 1 then usage "tp: one GPU is what there is" end
+  given = schema.read(given or {}, LINK, "tp")
   local by_stage = {}
   -- what collectives add to a matmul of a stage, as a share of it
   local function added(part, name, list, most)
@@ -609,7 +591,7 @@ end
 
 
 function makers.tokens(n)
-  if math.type(n) ~= "integer" or n < 2 then usage("tokens: how many an answer?", "tokens(512)") end
+  schema.value(n, { "count" }, "tokens")
   local found = {}
   -- by category: by what its kernels are multiplied, from and to
   local function growing(part)

@@ -11,7 +11,6 @@ local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local merged = require("llmprof.tables.keys").merged
 local model = require "llmprof.whatif.model"
-local query = require "llmprof.query"
 local queue = require "llmprof.whatif.load"
 local range_name = require "llmprof.trace.nvtx_names"
 local session = require "llmprof.query.session"
@@ -214,13 +213,14 @@ local function after_of(stage, row, most, least, noise, off, bend)
 end
 
 
--- One row of the answer: a stage, of all parts or of one.
+-- One row of the answer: a stage, of all parts or of one. runs: as recorded, with all that may go,
+-- with as little as may, and where the GPU, and the CPU, take no time.
 local function row_of(self, stage, number, runs)
   local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
   if #now == 0 then return nil end
   local off, bend = off_of(self, now, most, cpu_free)
   local row = gain_of(now, differences(now, least), differences(now, most), off,
-    math.abs(stage.error))
+    math.abs(stage.error or 0))
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
@@ -301,9 +301,6 @@ function What:run()
 end
 
 
-local sum = statistics.sum
-
-
 -- Is there a change for which this holds?
 local function any(self, field)
   return lists.any(self.changes, function(one)
@@ -344,19 +341,16 @@ function What:gain(name, alone)
   local now, with_most = pick(self, stage.name, number, { self.model.lengths, most })
   if #now == 0 then return nil, ("no step of %s was replayed"):format(name) end
   local units = self.model:count(stage, number)
-  local times = units / #now
-  if alone then return { gain = (sum(now) - sum(with_most)) * times } end
+  if alone then return { gain = mean(differences(now, with_most)) * units } end
   local gpu = self.model:without_cpu()
-  local hidden = any(self, "work") and free_cpu(self, change) or gpu
-  local least = any(self, "ends") and self.model:run((applied(self, false))) or most
-  local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
-  local made = gain_of(now, differences(now, with_least), differences(now, with_most),
-    (off_of(self, now, with_most, gpu_then)), math.abs(stage.error or 0))
-  local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times, now = sum(now) * times,
-    idle = (sum(now) - sum(gpu_now)) * times, units = units,
+  local row = row_of(self, stage, number, { self.model.lengths, most,
+    any(self, "ends") and self.model:run((applied(self, false))) or most, gpu,
+    any(self, "work") and free_cpu(self, change) or gpu })
+  local made = { hidden = (row.gpu_free - row.cpu_free) * units,
+    idle = (row.now - row.gpu_free) * units, units = units,
     replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }
-  for _, key in ipairs { "gain", "low", "high" } do all[key] = made[key] * units end
-  return all
+  for _, key in ipairs { "gain", "low", "high", "now" } do made[key] = row[key] * units end
+  return made
 end
 
 
@@ -634,42 +628,41 @@ local function alone(asked, name)
 end
 
 
--- What a step of a stage launched: { operations, ns, launches, kernels (ns by name) } each; nil
--- where the source has no results or no kernels of it.
-local function launched(source, name)
-  local own = source.results and lists.find(source.results.stages, "name", name)
-  if not own or (own.kernels or 0) == 0 then return nil end
-  local rows = query.rows(source.kernels:where { stage = name })
-  if #rows == 0 then return nil end
-  local steps = #rows / own.kernels * (own.steps or 1)
-  local made = { operations = #rows / steps, ns = 0, kernels = {},
-    launches = #errors.check(rows:group { by = { "call" }, columns = {} }) / steps }
-  local groups = errors.check(rows:group { by = { "label" },
-    columns = { { "ns", "sum", "duration" } } })
-  for i = 1, #groups do
-    local ns = groups:get(i, "ns") / steps
-    made.kernels[groups:get(i, "label") or "no name"], made.ns = ns, made.ns + ns
+-- ns of a step of a stage in each kernel, by label.
+local function kernels_of(results, stage)
+  local made, steps = {}, stage.wall.count * (stage.steps or 1)
+  for _, kernel in ipairs(results.kernels) do
+    local label = kernel.label or kernel.name
+    if kernel.stage == stage.name then
+      made[label] = (made[label] or 0) + kernel.total_ns / steps
+    end
   end
   return made
 end
 
 
--- Why it came so: what the GPU did in a step before and after, and kernels that differ most.
+-- Why it came so: what the GPU did in a step before and after, and kernels that differ most; nil
+-- where a source has no results, or no kernels of the stage.
 local function difference_of(before, after, name)
-  local one, other = launched(before, name), launched(after, name)
-  if not (one and other) then return nil end
-  local list = {}
-  for kernel in pairs(merged(one.kernels, other.kernels)) do
+  local words, taken, list = {}, {}, {}
+  for i, source in ipairs { before, after } do
+    local stage = source.results and lists.find(source.results.stages, "name", name)
+    if not (stage and stage.wall and (stage.kernels or 0) > 0) then return nil end
+    local steps = stage.steps or 1
+    words[i] = ("%.0f kernels in %.0f launches, %.3f ms of the GPU"):format(stage.kernels / steps,
+      (stage.launches or 0) / steps, stage.gpu_time_ns / steps / 1e6)
+    taken[i] = kernels_of(source.results, stage)
+  end
+  for kernel in pairs(merged(taken[1], taken[2])) do
     list[#list + 1] = { kernel = kernel,
-      ns = (other.kernels[kernel] or 0) - (one.kernels[kernel] or 0) }
+      ns = (taken[2][kernel] or 0) - (taken[1][kernel] or 0) }
   end
   lists.sort(list, function(entry) return -math.abs(entry.ns) end, "kernel")
-  local words = lists.map(lists.first(list, 3), function(entry)
+  local most = lists.map(lists.first(list, 3), function(entry)
     return ("%s %+.3f ms"):format(entry.kernel, entry.ns / 1e6)
   end)
-  return ("A step had %.0f kernels of %.3f ms in %.0f launches, and has %.0f of %.3f ms in %.0f. "
-    .. "Most differ: %s."):format(one.operations, one.ns / 1e6, one.launches, other.operations,
-    other.ns / 1e6, other.launches, table.concat(words, ", "))
+  return ("A step had %s, and has %s. Most differ: %s."):format(words[1], words[2],
+    table.concat(most, ", "))
 end
 
 

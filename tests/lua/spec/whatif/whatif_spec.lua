@@ -237,7 +237,7 @@ describe("a change", function()
     for code, message in pairs {
       ['remove(kernels:where { name = "nothing" })'] = "without 0 operations: nothing matches",
       ['graphs("deocde")'] = "no stage is called 'deocde'",
-      ["graphs()"] = "graphs: of which stage?",
+      ["graphs()"] = "graphs: its stage: missing",
       ["scale(kernels, -1)"] = "scale: by which factor?",
       ["batch(16)"] = "batch(16): one run says nothing of another batch",
       ["kernels"] = "kernels: that is no change",
@@ -553,19 +553,20 @@ describe("kernels by what holds them up", function()
 
   it("refuse what they have no ground for", function()
     for code, message in pairs {
-      ["tp(2, 3)"] = "tp: of which link?",
-      ["tp(2, { gb_per_s = 0 })"] = "tp: of which link?",
-      ["tp(2, { gbps = 300 })"] = "tp: of which link?",
-      ["tp(2, { us = 1e9 })"] = "tp: of which link?",
+      ["tp(2, 3)"] = "tp: a table is expected, not 3",
+      ["tp(2, { gb_per_s = 0 })"] = "tp: gb_per_s: a number above 0 is expected, not 0",
+      ["tp(2, { gbps = 300 })"] = "tp: no key 'gbps'",
       ["overlap(communication(3))"] = "no stage is called '3'",
       ["bandwidth(2)(3)"] = "bandwidth(2)(3): attempt to call a table value",
       ['dtype "fp8"'] = "no counters, no shapes: dtype cannot be predicted",
-      ['dtype "fp7"'] = "dtype: not 'fp7'",
+      ['dtype "fp7"'] = "dtype: one of fp8, fp4 is expected, not 'fp7'",
       ['gpu "h201"'] = "gpu: no GPU 'h201' (did you mean 'h200'?)",
-      ["bandwidth(0)"] = "bandwidth: how many times as much?",
+      ["bandwidth(1e-300)"] = "bandwidth: kernels would take more than 1e+06 times as long",
+      ["bandwidth(0)"] = "bandwidth: a number above 0 is expected, not 0",
       ["tp(2)"] = "tp: layers, width and batch of the model are not known: collectives have no "
         .. "size",
-      ["tp(1)"] = "tp: over how many GPUs?",
+      ["tp(1)"] = "tp: one GPU is what there is",
+      ["tp(0)"] = "tp: a whole number of at least 1 is expected, not 0",
       ["overlap(communication)"] = "communication hidden by what computes: nothing matches",
       ["overlap(kernels)"] = "overlap: of what?",
       ["tokens(1000)"] = "tokens(1000): answers of 25 were recorded, and a prediction reaches to 4 "
