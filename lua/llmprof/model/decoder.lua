@@ -13,6 +13,7 @@ local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
 local mixers = require "llmprof.model.mixers"
 local schema = require "llmprof.model.schema"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local decoder = {}
 
@@ -28,7 +29,7 @@ decoder.FIELDS = {
   num_attention_heads = { "count" },
   num_key_value_heads = { "whole", 0 }, -- 0: as many as heads
   head_dim = { "whole", 0 }, -- 0: hidden_size / heads
-  intermediate_size = { "whole", 0 }, -- of a dense feed-forward network
+  intermediate_size = { "whole", 0, needed = { "dense" } }, -- of a dense feed-forward network
   gated = { "flag", true }, -- three products and not two
   tie_word_embeddings = { "flag", false },
   qkv_bias = { "flag", false },
@@ -40,14 +41,14 @@ decoder.FIELDS = {
   attention_sinks = { "flag", false }, -- one number per head
   norm = { { "rms", "layer" }, "rms" }, -- one weight per channel, or two
   norms_per_layer = { "count", 2 },
-  sliding_window = { "whole", 0 }, -- keys that a query sees; 0: all
+  sliding_window = { "whole", 0, needed = { "sliding_attention" } }, -- keys that a query sees
   sliding_window_pattern = { "whole", 0 }, -- every n-th layer sees all; 0: none does
-  attention_chunk_size = { "whole", 0 }, -- keys of a chunk, for chunked_attention
+  attention_chunk_size = { "whole", 0, needed = { "chunked_attention" } }, -- keys of a chunk
   layer_types = { "words", {} }, -- of each layer; {}: attention, as the window's fields say
   network_types = { "words", {} }, -- of each layer; {}: as first_k_dense_replace says
-  n_routed_experts = { "whole", 0 },
+  n_routed_experts = { "whole", 0, needed = { "experts" } },
   num_experts_per_tok = { "whole", 0 },
-  moe_intermediate_size = { "whole", 0 },
+  moe_intermediate_size = { "whole", 0, needed = { "experts" } },
   n_shared_experts = { "whole", 0 }, -- one network of this many times the width
   shared_expert_intermediate_size = { "whole", 0 }, -- its width, where it is another
   shared_expert_gate = { "flag", false },
@@ -113,6 +114,18 @@ end
 
 -- ---- checks ----
 
+-- Raise an error where layers of a kind lack a field that they need.
+local function check_needed(d, where)
+  for _, name in ipairs(sorted_keys(decoder.FIELDS)) do
+    for _, kind in ipairs(decoder.FIELDS[name].needed or {}) do
+      if d[name] < 1 and (d.mixers[kind] or d.networks[kind]) > 0 then
+        schema.bad(("%s.%s: missing: layers are %s"):format(where, name, kind))
+      end
+    end
+  end
+end
+
+
 -- What fits one by one, but not together: { holds, key, message }.
 local function rules(d)
   local latent, experts = d.kv_lora_rank > 0, d.n_routed_experts > 0
@@ -120,14 +133,6 @@ local function rules(d)
     { d.head_dim >= 1, "head_dim", "hidden_size is less than num_attention_heads" },
     { d.num_attention_heads % d.num_key_value_heads == 0, "num_key_value_heads",
       "does not divide num_attention_heads" },
-    { d.networks.dense == 0 or d.intermediate_size >= 1, "intermediate_size",
-      "missing: the model has dense layers" },
-    { not experts or d.moe_intermediate_size >= 1, "moe_intermediate_size",
-      "missing: the model has experts" },
-    { d.mixers.sliding_attention == 0 or d.sliding_window >= 1, "sliding_window",
-      "missing: layers have a window" },
-    { d.mixers.chunked_attention == 0 or d.attention_chunk_size >= 1, "attention_chunk_size",
-      "missing: layers have chunks" },
     { not experts or (d.num_experts_per_tok >= 1
       and d.num_experts_per_tok <= d.n_routed_experts), "num_experts_per_tok",
       "not between 1 and the number of experts" },
@@ -147,7 +152,7 @@ function decoder.read(given, where)
     where .. ".layer_types")
   d.networks = counted(#d.network_types > 0 and d.network_types or default_networks(d), NETWORKS, d,
     where .. ".network_types")
-  mixers.check(d, where)
+  check_needed(d, where)
   for _, rule in ipairs(rules(d)) do
     if not rule[1] then schema.bad(("%s.%s: %s"):format(where, rule[2], rule[3])) end
   end

@@ -18,7 +18,6 @@ local huggingface = {}
 -- config.json, or call by another name than llmprof.model.decoder does.
 --
 --   set       fixed fields
---   copy      lists of more fields of the same name
 --   from      field -> key of config.json
 --   default   what the family's code takes where the file is silent
 --   only      key -> the one value that is known here
@@ -28,11 +27,7 @@ local huggingface = {}
 --             absent and nothing else is taken; bad(key, message) raises
 --   encoders  function(value) -> list for llmprof.model.encoder
 
-local LATENT = { "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
-  "v_head_dim" }
-
-local EXPERT_FIELDS = { "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
-  "n_shared_experts", "first_k_dense_replace" }
+local WINDOW = { sliding_window = "sliding_window" }
 
 local BIASES = { qkv_bias = "attention_bias", o_bias = "attention_bias" }
 
@@ -48,29 +43,26 @@ end
 -- ---- attention alone ----
 
 local families = {
-  llama = { from = merged(BIASES, { mlp_bias = "mlp_bias" }) },
-  mistral = { from = { sliding_window = "sliding_window" } },
+  llama = { from = BIASES },
+  mistral = { from = WINDOW },
   qwen2 = { set = { qkv_bias = true }, only = { use_sliding_window = false } },
   qwen3 = { set = { qk_norm = true }, only = { use_sliding_window = false }, from = BIASES },
   gemma = { default = { tie_word_embeddings = true } },
   gemma2 = { default = { tie_word_embeddings = true },
-    set = { norms_per_layer = 4, sliding_window_pattern = 2 },
-    from = { sliding_window = "sliding_window" } },
+    set = { norms_per_layer = 4, sliding_window_pattern = 2 }, from = WINDOW },
   gemma3_text = { default = { tie_word_embeddings = true, sliding_window_pattern = 6 },
-    set = { norms_per_layer = 4, qk_norm = true },
-    from = { sliding_window = "sliding_window",
-      sliding_window_pattern = "sliding_window_pattern" } },
+    set = { norms_per_layer = 4, qk_norm = true }, from = WINDOW },
   glm = { from = { qkv_bias = "attention_bias" } },
   glm4 = { set = { norms_per_layer = 4 }, from = { qkv_bias = "attention_bias" } },
   phi = { set = { norm = "layer", norms_per_layer = 1, gated = false, qkv_bias = true,
     o_bias = true, mlp_bias = true, lm_head_bias = true }, only = { qk_layernorm = false } },
-  phi3 = { from = { sliding_window = "sliding_window" } },
+  phi3 = { from = WINDOW },
 }
 
 
 -- ---- experts ----
 
-local deepseek = { copy = { EXPERT_FIELDS, LATENT }, from = BIASES, only = { moe_layer_freq = 1 } }
+local deepseek = { from = BIASES, only = { moe_layer_freq = 1 } }
 
 local deepseek_v3 = merged(deepseek, { set = { router_bias = true } })
 
@@ -78,19 +70,17 @@ families.deepseek_v2, families.deepseek_v3, families.kimi_k2 = deepseek, deepsee
 
 families.glm4_moe_lite = deepseek_v3
 
-families.glm4_moe = { copy = { EXPERT_FIELDS }, set = { router_bias = true },
+families.glm4_moe = { set = { router_bias = true },
   from = { qkv_bias = "attention_bias", qk_norm = "use_qk_norm" } }
 
-families.mixtral = { from = { n_routed_experts = "num_local_experts",
-  num_experts_per_tok = "num_experts_per_tok", moe_intermediate_size = "intermediate_size",
-  sliding_window = "sliding_window" } }
+local local_experts = merged(WINDOW, { n_routed_experts = "num_local_experts",
+  moe_intermediate_size = "intermediate_size" })
 
-local qwen_experts = { n_routed_experts = "num_experts",
-  num_experts_per_tok = "num_experts_per_tok", moe_intermediate_size = "moe_intermediate_size" }
+families.mixtral = { from = local_experts }
 
-families.qwen2_moe = { set = { qkv_bias = true, shared_expert_gate = true },
-  from = merged(qwen_experts,
-    { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
+local qwen_experts = { n_routed_experts = "num_experts" }
+
+families.qwen2_moe = { set = { qkv_bias = true, shared_expert_gate = true }, from = qwen_experts,
   only = { use_sliding_window = false, decoder_sparse_step = 1 } }
 
 families.qwen3_moe = { set = { qk_norm = true }, from = qwen_experts,
@@ -98,9 +88,7 @@ families.qwen3_moe = { set = { qk_norm = true }, from = qwen_experts,
 
 families.gpt_oss = { set = { qkv_bias = true, o_bias = true, attention_sinks = true,
     router_bias = true, expert_bias = true },
-  from = { n_routed_experts = "num_local_experts", num_experts_per_tok = "num_experts_per_tok",
-    moe_intermediate_size = "intermediate_size", sliding_window = "sliding_window" },
-  copy = { { "layer_types" } },
+  from = local_experts,
   finish = function(made)
     made.layer_types = made.layer_types or per_layer(made.num_hidden_layers, function(i)
       return i % 2 == 0 and "sliding_attention" or "full_attention"
@@ -108,9 +96,8 @@ families.gpt_oss = { set = { qkv_bias = true, o_bias = true, attention_sinks = t
   end }
 
 families.llama4_text = {
-  from = { n_routed_experts = "num_local_experts", num_experts_per_tok = "num_experts_per_tok",
-    moe_intermediate_size = "intermediate_size", intermediate_size = "intermediate_size_mlp",
-    attention_chunk_size = "attention_chunk_size" },
+  from = { n_routed_experts = "num_local_experts", moe_intermediate_size = "intermediate_size",
+    intermediate_size = "intermediate_size_mlp" },
   set = { n_shared_experts = 1 },
   finish = function(made, value)
     local step, layers = value("interleave_moe_layer_step", "count", 1), made.num_hidden_layers
@@ -126,13 +113,9 @@ families.llama4_text = {
 
 -- ---- states ----
 
-local DELTA = { "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim",
-  "linear_value_head_dim", "linear_conv_kernel_dim" }
-
-families.qwen3_next = { copy = { DELTA, { "layer_types" } },
+families.qwen3_next = {
   set = { qk_norm = true, attention_gate = true, shared_expert_gate = true },
-  from = merged(qwen_experts, BIASES,
-    { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
+  from = merged(qwen_experts, BIASES),
   only = { decoder_sparse_step = 1 },
   finish = function(made, value)
     local interval = value("full_attention_interval", "count", 4)
@@ -173,10 +156,8 @@ families.mamba2 = { set = { norms_per_layer = 1 },
   end }
 
 families.jamba = { set = { mamba_norms = true },
-  from = { n_routed_experts = "num_experts", num_experts_per_tok = "num_experts_per_tok",
-    moe_intermediate_size = "intermediate_size", mamba_state = "mamba_d_state",
-    mamba_conv = "mamba_d_conv", mamba_dt_rank = "mamba_dt_rank",
-    mamba_conv_bias = "mamba_conv_bias", mamba_bias = "mamba_proj_bias" },
+  from = { n_routed_experts = "num_experts", moe_intermediate_size = "intermediate_size",
+    mamba_state = "mamba_d_state", mamba_conv = "mamba_d_conv", mamba_bias = "mamba_proj_bias" },
   finish = function(made, value)
     local layers = made.num_hidden_layers
     local function each(what, there, elsewhere)
@@ -191,8 +172,7 @@ families.jamba = { set = { mamba_norms = true },
 
 families.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_state",
     mamba_groups = "mamba_n_groups", mamba_conv = "mamba_d_conv", mamba_bias = "mamba_proj_bias",
-    mamba_conv_bias = "mamba_conv_bias", qkv_bias = "attention_bias",
-    o_bias = "attention_bias" },
+    qkv_bias = "attention_bias", o_bias = "attention_bias" },
   finish = function(made, value)
     local attention = {}
     for _, i in ipairs(value("attn_layer_indices", "places", {})) do attention[i] = true end
@@ -209,8 +189,7 @@ local NEMOTRON = { M = { "mamba2", "none" }, ["*"] = { "full_attention", "none" 
 families.nemotron_h = { set = { norms_per_layer = 1, gated = false },
   from = { mamba_heads = "mamba_num_heads", mamba_state = "ssm_state_size",
     mamba_groups = "n_groups", mamba_conv = "conv_kernel", mamba_bias = "mamba_proj_bias",
-    mamba_conv_bias = "use_conv_bias", qkv_bias = "attention_bias", o_bias = "attention_bias",
-    mlp_bias = "mlp_bias" },
+    mamba_conv_bias = "use_conv_bias", qkv_bias = "attention_bias", o_bias = "attention_bias" },
   finish = function(made, value, bad)
     made.mamba_inner = value("mamba_num_heads", "count") * value("mamba_head_dim", "count")
     made.head_dim = made.head_dim or value("attention_head_dim", "whole", 0)
@@ -224,11 +203,6 @@ families.nemotron_h = { set = { norms_per_layer = 1, gated = false },
 
 
 -- ---- a config.json ----
-
--- Fields that are the same in all families.
-local SHARED = { "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-  "num_key_value_heads", "head_dim", "intermediate_size", "tie_word_embeddings" }
-
 
 local function value_of(config, key)
   local value = config[key]
@@ -263,14 +237,6 @@ local function check_only(config, family, where)
 end
 
 
-local function copy_fields(made, config, keys)
-  for _, key in ipairs(keys) do
-    local value = value_of(config, key)
-    if value ~= nil then made[key] = value end
-  end
-end
-
-
 -- What a family computes with has to fit first, as all has to in the end.
 local function finish(made, config, family, where)
   local function value(key, kind, otherwise)
@@ -287,12 +253,13 @@ local function finish(made, config, family, where)
 end
 
 
+-- Fields by their own names count in every family but the window, which a file may have and not
+-- use.
 local function decoder_of(config, family, where)
-  local made = merged(family.default or {})
-  copy_fields(made, config, SHARED)
-  for _, keys in ipairs(family.copy or {}) do copy_fields(made, config, keys) end
-  for key, from in pairs(family.from or {}) do
-    local value = value_of(config, from)
+  local made, from = merged(family.default or {}), family.from or {}
+  for key in pairs(decoder.FIELDS) do
+    local value = from[key] and value_of(config, from[key])
+    if value == nil and key ~= "sliding_window" then value = value_of(config, key) end
     if value ~= nil then made[key] = value end
   end
   for key, value in pairs(family.set or {}) do made[key] = value end

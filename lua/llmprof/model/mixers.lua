@@ -7,47 +7,29 @@
 -- by token: of a delta net three products of a vector and the state (what it
 -- predicts, the update, what it answers), of Mamba two (the update, the answer).
 -- Kernels that work in chunks issue more.
-local schema = require "llmprof.model.schema"
-
 local mixers = {}
 
+-- Kinds of layers that need a field.
+local DELTA, MAMBA, MAMBA2 = { "linear_attention" }, { "mamba", "mamba2" }, { "mamba2" }
+
 mixers.FIELDS = {
-  linear_num_key_heads = { "whole", 0 },
-  linear_num_value_heads = { "whole", 0 },
-  linear_key_head_dim = { "whole", 0 },
-  linear_value_head_dim = { "whole", 0 },
-  linear_conv_kernel_dim = { "whole", 0 },
-  mamba_inner = { "whole", 0 }, -- channels of the state
-  mamba_state = { "whole", 0 }, -- numbers per channel
-  mamba_conv = { "whole", 0 }, -- width of the convolution
+  linear_num_key_heads = { "whole", 0, needed = DELTA },
+  linear_num_value_heads = { "whole", 0, needed = DELTA },
+  linear_key_head_dim = { "whole", 0, needed = DELTA },
+  linear_value_head_dim = { "whole", 0, needed = DELTA },
+  linear_conv_kernel_dim = { "whole", 0, needed = DELTA },
+  mamba_inner = { "whole", 0, needed = MAMBA }, -- channels of the state
+  mamba_state = { "whole", 0, needed = MAMBA }, -- numbers per channel
+  mamba_conv = { "whole", 0, needed = MAMBA }, -- width of the convolution
   mamba_conv_bias = { "flag", true },
   mamba_bias = { "flag", false },
-  mamba_dt_rank = { "whole", 0 }, -- mamba
+  mamba_dt_rank = { "whole", 0, needed = { "mamba" } },
   mamba_norms = { "flag", false }, -- mamba: of dt, B and C (Jamba)
-  mamba_heads = { "whole", 0 }, -- mamba2
-  mamba_groups = { "whole", 0 }, -- mamba2
-}
-
-local NEEDED = {
-  linear_attention = { "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim",
-    "linear_value_head_dim", "linear_conv_kernel_dim" },
-  mamba = { "mamba_inner", "mamba_state", "mamba_conv", "mamba_dt_rank" },
-  mamba2 = { "mamba_inner", "mamba_state", "mamba_conv", "mamba_heads", "mamba_groups" },
+  mamba_heads = { "whole", 0, needed = MAMBA2 },
+  mamba_groups = { "whole", 0, needed = MAMBA2 },
 }
 
 local PART = "projections"
-
-
--- Raise an error when a kind of layer lacks its fields. where names the decoder.
-function mixers.check(d, where)
-  for _, kind in ipairs { "linear_attention", "mamba", "mamba2" } do
-    for _, name in ipairs(d.mixers[kind] > 0 and NEEDED[kind] or {}) do
-      if d[name] < 1 then
-        schema.bad(("%s.%s: missing: layers are %s"):format(where, name, kind))
-      end
-    end
-  end
-end
 
 
 local function delta_widths(d)

@@ -1,7 +1,8 @@
 -- Checks descriptions against declared fields: what is there, of which kind,
 -- with which default.
 --
--- A field is { kind, default }; one without a default must be given. Kinds:
+-- A field is { kind, default }, and has what its caller knows of it besides; one without a default
+-- must be given. Kinds:
 --   count    a whole number of at least 1
 --   layers   such a number of what is described one by one
 --   whole    a whole number of at least 0
