@@ -1,13 +1,9 @@
 -- What a GPU could do at most: conf/hardware/*.yaml, found by the device's name.
 --
--- Such a file: names (what drivers call the device), source (of the figures),
--- memory_bytes, bandwidth_bytes_per_s, sm_count, clock_hz = { boost, tensor }
--- (the highest clock, and that of the tensor figures), peak_per_s (dense
--- operations per second by number format; fp64 and fp32 on the vector units),
--- link_bytes_per_s (bytes per second in one direction, all links of the GPU
--- together: nvlink, nvlink_bridge where cards may be joined by one or not, or
--- infinity_fabric, and pcie), link_source, and price_per_hour (USD: a round example of what an
--- hour costs).
+-- Such a file has the fields below: names are what drivers call the device, peaks dense operations
+-- per second by number format (fp64 and fp32 on the vector units), links of all of the GPU together
+-- in one direction (nvlink_bridge where cards may be joined by one or not), the price (USD) a round
+-- example of what an hour costs.
 --
 -- Each figure is taken from the first that has it: the configuration
 -- (hardware.*), the file, ncu's columns, and for the bandwidth the trace's own

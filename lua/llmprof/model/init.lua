@@ -6,18 +6,7 @@
 --   local cost = model.prefill(arch, { tokens = 281, batch = 1 })
 --   print(cost.flops, cost.bytes)
 --
--- A description (arch):
---   name, variant    what it is called
---   source           where it was read
---   formats          weights, kv, activations, embeddings, projections (of
---                    attention), experts: number formats of
---                    llmprof.model.quantisation; products are computed in that of
---                    the activations
---   decoder          fields of llmprof.model.decoder
---   encoders         list, fields of llmprof.model.encoder
---   extra_parameters weights beside those that are never multiplied with
---   image_size       pixels a side of an image, when the run does not say
---   partial          the model has parts that are not described
+-- A description (arch) has the fields that docs/models.md lists, and `source`, where it was read.
 --
 -- Costs are { flops, weight_bytes, kv_read_bytes, kv_write_bytes,
 -- activation_bytes, bytes, parts }, FLOP and bytes; bytes is the sum of the
@@ -194,30 +183,30 @@ local SUMS = { "flops", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "acti
   "bytes" }
 
 
--- A cost by a factor: that of one of several ranges which together are it.
-function model.scaled(whole, factor)
-  local made = { parts = {} }
-  for _, key in ipairs(SUMS) do made[key] = whole[key] * factor end
-  for i, part in ipairs(whole.parts) do
-    made.parts[i] = { name = part.name, flops = part.flops * factor,
-      weight_bytes = part.weight_bytes * factor }
+-- Several costs as one: list of { cost, name, factor (nil: 1) }; their parts stay apart, under
+-- their owner's name.
+function model.together(list)
+  local sum = { parts = {} }
+  for _, key in ipairs(SUMS) do
+    sum[key] = cost.whole(lists.sum(list, function(entry)
+      return entry.cost[key] * (entry.factor or 1.0)
+    end))
   end
-  return made
+  for _, entry in ipairs(list) do
+    for _, part in ipairs(entry.cost.parts) do
+      local factor = entry.factor or 1
+      local name = entry.name and entry.name .. ": " .. part.name or part.name
+      table.insert(sum.parts, { name = name, flops = part.flops * factor,
+        weight_bytes = part.weight_bytes * factor })
+    end
+  end
+  return sum
 end
 
 
--- Several costs as one; their parts stay apart, under their owner's name.
-function model.together(list)
-  local sum = { parts = {} }
-  for _, entry in ipairs(list) do
-    for _, key in ipairs(SUMS) do sum[key] = (sum[key] or 0.0) + entry.cost[key] end
-    for _, part in ipairs(entry.cost.parts) do
-      table.insert(sum.parts, { name = entry.name and entry.name .. ": " .. part.name or part.name,
-        flops = part.flops, weight_bytes = part.weight_bytes })
-    end
-  end
-  for _, key in ipairs(SUMS) do sum[key] = sum[key] and cost.whole(sum[key]) end
-  return sum
+-- A cost by a factor: that of one of several ranges which together are it.
+function model.scaled(whole, factor)
+  return model.together { { cost = whole, factor = factor } }
 end
 
 

@@ -89,53 +89,39 @@ end
 -- This many percent of values are off by a standard deviation or less.
 local WITHIN = 68
 
--- Points of one sequence that are enough to tell its warm-up and its outliers from the others;
--- how many median deviations off the line an outlier is; how often the line is fitted again.
-local FEWEST, FAR, MOST_FITS = 8, 5, 8
+-- Points of one sequence that are enough to tell its warm-up from the others, and how often it is
+-- looked for, each time by the line through what is left.
+local FEWEST, FITS = 8, 3
 
 
--- How far points are off a line of this slope: { at (by point), deviation (the median of those
--- from point `first` on), level }. kept: the points that say where the line is.
-local function distances(points, kept, slope, first)
-  local rest, off, at = {}, {}, {}
-  for i, point in ipairs(kept) do rest[i] = point.y - slope * point.x end
-  local level = statistics.median(rest)
-  for i, point in ipairs(points) do at[i] = point.y - slope * point.x - level end
-  for i = first, #points do off[#off + 1] = math.abs(at[i]) end
-  return { at = at, deviation = statistics.median(off), level = level }
+-- How far points are off a line of this slope, by point, and the median of that.
+local function distances(points, slope)
+  local rest = {}
+  for i, point in ipairs(points) do rest[i] = point.y - slope * point.x end
+  local level, off = statistics.median(rest), {}
+  for i, value in ipairs(rest) do rest[i], off[i] = value - level, math.abs(value - level) end
+  return rest, statistics.median(off)
 end
 
 
--- Where the points begin that are no warm-up: what lies above the line by more than the median
+-- The points of a sequence without its warm-up: what lies above the line by more than the median
 -- deviation, one behind the other from the start, in the first half.
-local function warm_from(from, first)
-  while first <= #from.at // 2 and from.at[first] > from.deviation do first = first + 1 end
-  return first
-end
-
-
--- The points of a sequence but its warm-up and its outliers.
-local function keep(sequence, slope)
-  local points = sequence.points
+local function warm(points, slope)
   if #points < FEWEST then return points end
-  local from = distances(points, sequence.kept, slope, sequence.first)
-  sequence.first = math.max(sequence.first, warm_from(from, 1))
-  local most, kept = FAR * from.deviation + 1e-9 * math.abs(from.level), {}
-  for i = sequence.first, #points do
-    if math.abs(from.at[i]) <= most then kept[#kept + 1] = points[i] end
-  end
-  return #kept >= 3 and kept or points
+  local at, deviation = distances(points, slope)
+  local first = 1
+  while first <= #points // 2 and at[first] > deviation do first = first + 1 end
+  return table.move(points, first, #points, 1, {})
 end
 
 
--- The median of the slopes between any two kept points of a sequence (Theil and Sen).
+-- The median of the slopes between any two points of a sequence (Theil and Sen).
 local function median_slope(sequences)
   local slopes = {}
-  for _, sequence in ipairs(sequences) do
-    for i, left in ipairs(sequence.kept) do
-      for j = i + 1, #sequence.kept do
-        local right = sequence.kept[j]
-        slopes[#slopes + 1] = (right.y - left.y) / (right.x - left.x)
+  for _, points in ipairs(sequences) do
+    for i, left in ipairs(points) do
+      for j = i + 1, #points do
+        slopes[#slopes + 1] = (points[j].y - left.y) / (points[j].x - left.x)
       end
     end
   end
@@ -146,13 +132,11 @@ end
 -- What values scatter by around lines of one slope, by a line of its own for each sequence.
 local function scatter(sequences, slope)
   local off, squares = {}, 0
-  for _, sequence in ipairs(sequences) do
-    local points = sequence.kept
-    local from = distances(points, points, slope, 1)
+  for _, points in ipairs(sequences) do
     local middle = (points[1].x + points[#points].x) / 2
-    for i, point in ipairs(points) do
-      off[#off + 1] = math.abs(from.at[i])
-      squares = squares + (point.x - middle) ^ 2
+    for i, distance in ipairs((distances(points, slope))) do
+      off[#off + 1] = math.abs(distance)
+      squares = squares + (points[i].x - middle) ^ 2
     end
   end
   return statistics.percentile(off, WITHIN) / math.sqrt(squares)
@@ -160,25 +144,19 @@ end
 
 
 -- How much each value is larger than the one before it, over lists of values, and the
--- standard error of that: by the median of slopes between values of a list. Left out, and the
--- line fitted again, are warm-up and outliers. What is added to each value in turn is found
--- whole. nil without a list of three.
+-- standard error of that: by the median of slopes between values of a list, which a few outliers
+-- do not move, without a warm-up. nil without a list of three.
 function statistics.slope(lists)
   local sequences = {}
   for _, values in ipairs(lists) do
-    if #values >= 3 then
-      local points = points_of(values)
-      sequences[#sequences + 1] = { points = points, kept = points, first = 1 }
-    end
+    if #values >= 3 then sequences[#sequences + 1] = points_of(values) end
   end
   if #sequences == 0 then return nil end
-  local slope
-  for _ = 1, MOST_FITS do
-    local now = median_slope(sequences)
-    if now == slope then break end
-    slope = now
-    for _, sequence in ipairs(sequences) do sequence.kept = keep(sequence, slope) end
+  for _ = 1, FITS do
+    local slope = median_slope(sequences)
+    for i, points in ipairs(sequences) do sequences[i] = warm(points, slope) end
   end
+  local slope = median_slope(sequences)
   return slope, scatter(sequences, slope)
 end
 

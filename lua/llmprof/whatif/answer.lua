@@ -4,6 +4,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local merged = require("llmprof.tables.keys").merged
+local sorted_keys = require("llmprof.tables.keys").sorted
 local output = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -148,20 +149,16 @@ local function to_text(format, made)
 end
 
 
-local STAGE_FIELDS = { "stage", "rank", "units", "now", "after", "after_low", "after_high",
-  "shared_low", "shared_high", "gain", "low", "high", "share", "limit", "gpu_free", "cpu_free",
-  "refused" }
-
 local FIT_FIELDS = { "name", "units", "recorded", "replayed", "error", "waits", "unexplained",
   "refused" }
 
 local TIMES = lists.set { "now", "after", "after_low", "after_high", "shared_low", "shared_high",
   "gain", "low", "high", "gpu_free", "cpu_free", "recorded", "replayed", "waits", "unexplained" }
 
--- Fields of a row for JSON, in which times say that they are ns.
+-- Fields of a row for JSON, all of them (nil) or some, in which times say that they are ns.
 local function object_of(row, fields)
   local object = {}
-  for _, field in ipairs(fields) do
+  for _, field in ipairs(fields or sorted_keys(row)) do
     object[TIMES[field] and field .. "_ns" or field] = row[field]
   end
   return object
@@ -176,7 +173,7 @@ local function to_json(made)
     idle = { recorded_ns = model.recorded_window - model.recorded_busy,
       replayed_ns = model.window - model.busy },
     blind = model:blind() }
-  for i, row in ipairs(made.stages or {}) do object.stages[i] = object_of(row, STAGE_FIELDS) end
+  for i, row in ipairs(made.stages or {}) do object.stages[i] = object_of(row) end
   for i, stage in ipairs(model.stages) do object.fit[i] = object_of(stage, FIT_FIELDS) end
   for i, one in ipairs(made.changes or {}) do object.changes[i] = one end
   return errors.check(json.encode(object, { pretty = true })) .. "\n"

@@ -714,6 +714,8 @@ changes.makers, changes.choices = makers, choices
 -- What a change may choose from: it may come with results of somebody else, and reaches no files.
 local FRAMES = { kernels = true, ops = true, transfers = true }
 
+local EXAMPLE = 'for example: graphs("decode")'
+
 -- A change from its text, over the session of one part, of which it is the `number`-th; nil where
 -- the text says that this part has none, as `rank == 2 and remove(kernels)` does of others.
 function changes.read(code, source, number)
@@ -722,18 +724,14 @@ function changes.read(code, source, number)
     return FRAMES[name] and source[name] or nil
   end, FRAMES)
   local chunk, wrong = load("return " .. code, "=change", "t", environment)
-  if not chunk then
-    usage(("%s: %s"):format(code, (wrong:gsub("^change:1: ", ""))), 'for example: graphs("decode")')
-  end
-  local ok, made = errors.call(chunk)
-  if not ok then
-    local why = made.kind ~= "usage" and made.message:match "^change:1: ([^\n]*)"
-    if why then usage(("%s: %s"):format(code, why), 'for example: graphs("decode")') end
-    error(made, 0)
-  end
+  local ok, made = chunk ~= nil, nil
+  if chunk then ok, made = errors.call(chunk) end
+  local why = wrong or not ok and made.kind ~= "usage" and made.message:match "^change:1: [^\n]*"
+  if why then usage(("%s: %s"):format(code, (why:gsub("^change:1: ", ""))), EXAMPLE) end
+  if not ok then error(made, 0) end
   if not made then return nil end
   if type(made) ~= "table" or query.is(made) or not rawget(made, "apply") then
-    usage(("%s: that is no change"):format(code), 'for example: graphs("decode")')
+    usage(("%s: that is no change"):format(code), EXAMPLE)
   end
   return made
 end

@@ -415,41 +415,31 @@ function whatif.over(sources, in_part, stage)
 end
 
 
--- Where a run's inputs are: list of { file, bytes (nil where not known) }.
-local function inputs_of(run)
-  local path = run.path .. "/" .. layout.inputs
-  local said = fs.stat(path) and errors.check(yaml.decode(errors.check(fs.read(path)),
-    { name = path })) or {}
-  local list, capture = lists.joined(said.files or {}), said.capture or {}
-  for _, one in ipairs(capture.folder and capture.files or {}) do
-    list[#list + 1] = { file = ("%s/%s"):format(capture.folder, one.file), bytes = one.bytes }
-  end
-  return list
-end
-
-
--- The file of a rank, in the run or where it was taken from; nil where it is not there.
-local function rank_file(run, inputs, name)
-  local own = ("%s/%s/%s"):format(run.path, layout.nsys.folder, name)
-  if fs.stat(own) then return own end
-  for _, one in ipairs(inputs) do
-    local there = one.file and one.file:match "[^/]*$" == name and fs.stat(one.file)
-    if there and (not one.bytes or there.size == one.bytes) then return one.file end
-  end
-end
-
-
--- A run of several files of ranks as its report replays it: with those of the others.
+-- A run of several files of ranks as its report replays it: with those of the others, which lie in
+-- it, or where they were taken from.
 local function with_ranks(run)
-  local record, list = run.results.ranks, { run }
-  local inputs = record and #(record.files or {}) > 1 and inputs_of(run)
-  for i = 2, inputs and #record.files or 1 do
-    local path = rank_file(run, inputs, record.files[i].file)
-    if not path then
-      errors.raise("usage", ("%s: %s, of another rank, is not where it was"):format(run.path,
-        record.files[i].file), { hint = "give the traces of all ranks in place of the run" })
+  local files, list, places = (run.results.ranks or {}).files or {}, { run }, {}
+  local path = run.path .. "/" .. layout.inputs
+  local said = #files > 1 and fs.stat(path)
+    and errors.check(yaml.decode(errors.check(fs.read(path)), { name = path })) or {}
+  local capture = (said.capture or {}).folder and said.capture or {}
+  local captured = lists.map(capture.files or {}, function(one)
+    return { file = ("%s/%s"):format(capture.folder, one.file), bytes = one.bytes }
+  end)
+  for _, one in ipairs(lists.joined(said.files or {}, captured)) do
+    local there = one.file and fs.stat(one.file)
+    if there and (not one.bytes or there.size == one.bytes) then
+      places[one.file:match "[^/]*$"] = one.file
     end
-    list[i] = session_source.all(path)[1]
+  end
+  for i = 2, #files do
+    local own = ("%s/%s/%s"):format(run.path, layout.nsys.folder, files[i].file)
+    local there = fs.stat(own) and own or places[files[i].file]
+    if not there then
+      errors.raise("usage", ("%s: %s, of another rank, is not where it was"):format(run.path,
+        files[i].file), { hint = "give the traces of all ranks in place of the run" })
+    end
+    list[i] = session_source.all(there)[1]
   end
   return list
 end
@@ -725,15 +715,12 @@ end
 -- under the profiler; nil: not known), why (nil: not known) } of stages that both have
 -- and that are predicted. Times are without the profiler where both have these.
 function whatif.outcome(before, after, code)
-  local question = whatif.over(sources_of(before))
-  if tonumber(code) then
-    question = question:finding(tonumber(code))
-  else
-    local from, outside = 1, code:gsub("%b()", function(part) return ("."):rep(#part) end)
-    for stop, after_it in (outside .. " + "):gmatch "() %+ ()" do
-      question, from = question:change(code:sub(from, stop - 1)), after_it
-    end
+  local codes, from, words = {}, 1, tostring(code)
+  local outside = words:gsub("%b()", function(part) return ("."):rep(#part) end)
+  for stop, after_it in (outside .. " + "):gmatch "() %+ ()" do
+    codes[#codes + 1], from = words:sub(from, stop - 1), after_it
   end
+  local question = whatif.asked(before, codes)
   local made, rows = question:run(), {}
   local later = whatif.over(sources_of(after))
   local host = not any(question, "cpu") and whatif.host_of(
