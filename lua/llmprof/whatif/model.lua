@@ -8,8 +8,10 @@ local lazy = require "llmprof.io.lazy"
 local merged = require("llmprof.tables.keys").merged
 local overhead = require "llmprof.analysis.latency.overhead"
 local lists = require "llmprof.tables.lists"
+local pack = require "llmprof.pack"
 local range_name = require "llmprof.trace.nvtx_names"
 local replay = require "llmprof.replay"
+local extend = require("llmprof.ranks.rows").extend
 local spans = require "llmprof.spans"
 local sqlite = lazy "llmprof.sqlite"
 local statistics = require "llmprof.statistics"
@@ -64,96 +66,83 @@ end
 
 -- ---- collectives ----
 
--- The kernels of collectives of one part, by name: list of { op, start, stop, rank, name }.
-local function communicating(part, number, mark)
-  local kernels = check(part.trace:frame "kernels")
-  mark(kernels, "name", "is_collective")
-  local own, list = check(kernels:where { is_collective = 1 }), {}
-  for i = 1, #own do
-    list[i] = { op = own:get(i, "op"), pid = own:get(i, "pid"),
-      start = own:get(i, "start") + part.offset,
-      stop = own:get(i, "end") + part.offset, name = own:get(i, "name"),
-      rank = ("%d %s %s"):format(number, own:get(i, "pid"), own:get(i, "device")), part = number }
+-- What they are numbered and matched by.
+local AT = { rank = "rank", start = "start", ["end"] = "end", key = "key" }
+local MATCHED = merged(AT, { ordinal = "ordinal" })
+
+
+-- A function that gives equal values one number, and how many numbers there are.
+local function numbering()
+  local numbers, count = {}, 0
+  return function(value)
+    if value and not numbers[value] then count, numbers[value] = count + 1, count + 1 end
+    return value and numbers[value] or count
   end
-  return list
 end
 
 
-local function numbered(list, field)
-  local numbers, values, next_number = {}, {}, 0
-  for i, row in ipairs(list) do
-    local key = row[field]
-    if not numbers[key] then numbers[key], next_number = next_number, next_number + 1 end
-    values[i] = numbers[key]
-  end
-  return values, next_number
-end
-
-
-local function column(name, values) return { name = name, type = "integer", values = values } end
-
--- The columns of such rows, with the ordinal once they are numbered.
-local function columns_of(ordinal)
-  return { rank = "rank", start = "start", ["end"] = "end", key = "key", ordinal = ordinal }
-end
-
--- The kernels of collectives of all parts: as of communicating, the frame of them, numbered, and
--- the number of each row's rank; nil where there is one rank.
+-- The kernels of collectives of all parts on one clock, numbered, a frame of op, pid, part, rank (a
+-- number of each process and device), start, end; nil where there is one rank.
 local function all_collectives(parts)
-  local mark, rows = categories.marker(nil, categories.COMMUNICATION), {}
-  for number, part in ipairs(parts) do lists.add(rows, communicating(part, number, mark)) end
-  local ranks, rank_count = numbered(rows, "rank")
-  if rank_count < 2 then return nil end
-  local starts, stops = {}, {}
-  for i, row in ipairs(rows) do starts[i], stops[i] = row.start, row.stop end
-  local all = frame.new(#rows, { column("rank", ranks), column("start", starts),
-    column("end", stops), column("key", (numbered(rows, "name"))) })
-  collectives.number(all, columns_of(), "ordinal")
-  return rows, all, ranks
+  local mark, frames, moved = categories.marker(nil, categories.COMMUNICATION), {}, {}
+  local rank, key = numbering(), numbering()
+  for number, part in ipairs(parts) do
+    local kernels = check(part.trace:frame "kernels")
+    mark(kernels, "name", "is_collective")
+    local own = check(kernels:where { is_collective = 1 })
+    own = check(own:select { "op", "pid", "device", "name", "start", "end" })
+    frames[number] = extend(own, { "pid", "device", "name" }, {
+      { name = "part", type = "integer", get = function() return number end },
+      { name = "rank", type = "integer", get = function(row)
+        return rank(("%d %s %s"):format(number, row.pid, row.device))
+      end },
+      { name = "key", type = "integer", get = function(row) return key(row.name or "") end },
+    })
+    moved[number] = { offset = -part.offset, drift = 0, at = 0 }
+  end
+  if rank() < 2 then return nil end
+  return collectives.number(pack.join(frames, moved, { "start", "end" }), AT, "ordinal")
 end
 
 
 -- Put the clocks of several files right by the ends of collectives that they share with the first.
 local function align(parts)
-  local rows, all, ranks = all_collectives(#parts > 1 and parts or {})
-  local seen = { [1] = true }
-  for i, row in ipairs(rows or {}) do
-    if not seen[row.part] and rows[1].part == 1 then
-      local clock = clocks.correction(clocks.fit_of(all, columns_of "ordinal", ranks[1], ranks[i]))
-      parts[row.part].offset = parts[row.part].offset - (clock and clock.offset or 0)
-    end
-    seen[row.part] = true
+  local all = all_collectives(#parts > 1 and parts or {})
+  local ranks, first = all and all:values "rank", {} -- by part: the rank of its first one
+  for i, number in ipairs(all and all:values "part" or {}) do
+    first[number] = first[number] or ranks[i]
+  end
+  for number, rank in pairs(first[1] and first or {}) do
+    local fit = number > 1 and clocks.fit_of(all, MATCHED, first[1], rank)
+    local clock = clocks.correction(fit or nil)
+    parts[number].offset = parts[number].offset - (clock and clock.offset or 0)
   end
 end
 
 
 -- Which kernels of several ranks are one collective: the n-th of a name on each, as `instance`. By
--- part, rows of its kernels of collectives, as of communicating. Parts are told the rank of each:
--- those of a part with several processes count them.
+-- part, a frame of its kernels of collectives. Parts are told the rank of each: those of a part
+-- with several processes count them.
 local function match_collectives(parts)
-  local rows, all = all_collectives(parts)
-  if not rows then return {} end
-  collectives.match(all, columns_of "ordinal")
-  for i, row in ipairs(rows) do row.instance = all:get(i, "instance") end
-  local _, by_part = lists.grouped(rows, "part")
-  local rank = 0
+  local all, by_part, before = all_collectives(parts), {}, 0
+  if not all then return by_part end
+  collectives.match(all, MATCHED)
   for number, part in ipairs(parts) do
-    local processes = lists.grouped(lists.sort(by_part[number] or {}, "pid"), "pid")
-    for i, own in ipairs(processes) do
-      for _, row in ipairs(own) do part.collectives[row.op] = rank + i - 1 end
-    end
-    rank = rank + math.max(#processes, 1)
+    local own, rank_of = check(all:where { part = number }), {}
+    local processes = lists.sort(own:group { by = { "pid" } }, "pid")
+    for i, process in ipairs(processes) do rank_of[process.pid or false] = before + i - 1 end
+    local ops, pids = own:values "op", own:values "pid"
+    for i = 1, #own do part.collectives[ops[i]] = rank_of[pids[i]] end
+    by_part[number], before = own, before + math.max(#processes, 1)
   end
   return by_part
 end
 
 
--- The operations of a part, with the collective that each is of. rows: of match_collectives.
-local function operations(part, rows)
+-- The operations of a part, with the collective that each is of. own: of match_collectives.
+local function operations(part, own)
   local ops = check(part.trace:frame "gpu")
-  if not rows then return ops end
-  local own = frame.new(#rows, { column("op", lists.map(rows, "op")),
-    column("instance", lists.map(rows, function(row) return row.instance or false end)) })
+  if not own then return ops end
   ops:match { by = { "op" }, other = own, keys = { "op" }, name = "in_collective" }
   return spans.look_up(ops, "in_collective", own, "instance", "collective")
 end
@@ -260,7 +249,7 @@ function Model.collectives(_, part, rank)
   for op, own in pairs(part.collectives) do
     if not rank or own == rank then ops[#ops + 1] = op end
   end
-  return frame.new(#ops, { column("op", ops) })
+  return frame.new(#ops, { { name = "op", type = "integer", values = ops } })
 end
 
 
