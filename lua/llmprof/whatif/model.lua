@@ -237,7 +237,7 @@ end
 -- The ranges of a stage's units, or of all, in a part, as of units.frame, and how many units.
 function Model:ranges(part, stage, extent, helped)
   local name = stage and self:stage(stage).name
-  local made = units.frame(part.units, name, extent, helped)
+  local made = units.frame(part.units, name, extent, nil, helped)
   return made, helped and #units.frame(part.units, name, extent) or #made
 end
 
@@ -278,7 +278,7 @@ function Model:change()
   local change = self.replay:change()
   for _, part in ipairs(self.parts) do
     for _, one in ipairs(self.fitted) do
-      local ranges = units.frame(part.units, one.stage, "whole")
+      local ranges = units.frame(part.units, one.stage, "whole", one.turn)
       change:cpu(part.number, ranges, one.factor, one.factor)
       change:untraced(part.number, ranges, PLAIN_LAUNCH, NODE_TRACED)
     end
@@ -453,15 +453,48 @@ local function plain_shares(self)
 end
 
 
--- ns of a stage in all.
-local function total_of(self, name, lengths)
-  return lists.sum(self.parts, function(part)
-    local sum = 0
+-- ns of a stage, of all of its runs or of the one of that turn on each process.
+local function total_of(self, name, lengths, turn)
+  local sum = 0
+  for number, part in ipairs(self.parts) do
     for i, one in ipairs(part.units) do
-      sum = sum + (one.stage == name and lengths[part.number][i] or 0)
+      if one.stage == name and (not turn or one.turn == turn) then
+        sum = sum + lengths[number][i]
+      end
     end
-    return sum
+  end
+  return sum
+end
+
+
+-- The runs of a stage that are alike, as the GPU needs the same for each: how many; else nil.
+local function runs_alike(self, name, gpu)
+  local _, most = lists.largest(lists.flat(self.parts, "units"), function(one)
+    return one.stage == name and one.turn or nil
   end)
+  local sum = total_of(self, name, gpu)
+  for turn = 1, most do
+    local own = total_of(self, name, gpu, turn)
+    if math.abs(own * most / sum - 1) > NEAR then return nil end
+  end
+  return most
+end
+
+
+-- What is fitted: each of the runs of a stage that are alike, as the host may be slower in one than
+-- in another, else all of them. List of { stage, turn, wanted (ns), low, high, factor }.
+local function to_fit(self, wanted)
+  local list, gpu = {}, nil
+  for name, share in pairs(wanted) do
+    gpu = gpu or self:without_cpu()
+    local runs, sum = runs_alike(self, name, gpu), share * self.by_name[name].replayed
+    for turn = 1, runs or 1 do
+      list[#list + 1] = { stage = name, turn = runs and turn, wanted = sum / (runs or 1),
+        low = FASTEST, high = 2, factor = 1 }
+    end
+  end
+  self.gpu_alone = nil
+  return list
 end
 
 
@@ -469,31 +502,29 @@ end
 -- factors of all of the CPU's time, 1 where that is near enough, as of a stage that the GPU limits.
 -- Stages where there is none stay as they were recorded.
 local function fit_to_plain(self)
-  local shares = plain_shares(self)
-  for name, share in pairs(shares) do
-    self.fitted[#self.fitted + 1] = { stage = name, low = FASTEST, high = 2, factor = 1,
-      wanted = share * self.by_name[name].replayed }
-  end
-  if #self.fitted == 0 then return end
+  local wanted = plain_shares(self)
+  if not next(wanted) then return end
+  self.fitted = to_fit(self, wanted)
   local lengths = self:run(self:change())
   for _, one in ipairs(self.fitted) do
-    local length = total_of(self, one.stage, lengths)
+    local length = total_of(self, one.stage, lengths, one.turn)
     if math.abs(length - one.wanted) <= NEAR / 2 * one.wanted then one.low, one.high = 1, 1 end
   end
   for _ = 1, TRIES do
     for _, one in ipairs(self.fitted) do one.factor = (one.low + one.high) / 2 end
     lengths = self:run(self:change())
     for _, one in ipairs(self.fitted) do
-      local is_long = total_of(self, one.stage, lengths) > one.wanted
+      local is_long = total_of(self, one.stage, lengths, one.turn) > one.wanted
       one[is_long and "high" or "low"] = one.factor
     end
   end
-  self.fitted = lists.filtered(self.fitted, function(one)
-    local stage = self.by_name[one.stage]
-    stage.misfit = math.abs(total_of(self, one.stage, lengths) / one.wanted - 1)
+  for name, share in pairs(wanted) do
+    local stage = self.by_name[name]
+    stage.misfit = math.abs(total_of(self, name, lengths) / stage.replayed / share - 1)
     stage.plain = stage.misfit <= NEAR
-    return stage.plain
-  end)
+  end
+  local kept = lists.filtered(self.fitted, function(one) return self.by_name[one.stage].plain end)
+  self.fitted = kept
   self.lengths = self:run(self:change())
 end
 

@@ -87,7 +87,7 @@ local function steps_of(trace, found)
   if not known then return {}, {} end
   local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")), "step_row")
   local by_phase = rank_view.uncounted(trace, found).by_phase
-  local list, phases, last = {}, {}, {}
+  local list, phases, last, runs = {}, {}, {}, 0
   for _, row in ipairs(by_time(known.frame)) do
     local function cell(name) return known.frame:get(row + 1, name) end
     local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
@@ -95,8 +95,9 @@ local function steps_of(trace, found)
       local marked = known.time == "api_start"
       local follows = last[rank] and last[rank].stage == phase
         and (marked or phase == "decode") -- of inferred steps only these follow each other
-      local one = { stage = phase, first = not follows, pid = calls.pid, tid = calls.tid,
-        start = marked and cell "start" or calls.first,
+      if not follows then runs = runs + 1 end
+      local one = { stage = phase, run = follows and last[rank].run or runs, first = not follows,
+        pid = calls.pid, tid = calls.tid, start = marked and cell "start" or calls.first,
         stop = marked and math.max(cell "end", calls.last) or calls.last }
       list[#list + 1], last[rank], phases[phase] = one, one, true
     else
@@ -111,11 +112,12 @@ end
 
 -- Every time that a stage which has no steps ran and counts.
 local function add_instances(list, found, has_steps)
-  for _, instance in ipairs(found.instances) do
+  for run, instance in ipairs(found.instances) do
     if instance.thread and instance.used and not instance.parent
       and not has_steps[instance.stage] then
-      list[#list + 1] = { stage = instance.stage, first = true, pid = instance.process,
-        tid = instance.tid, start = instance.host_start, stop = instance.host_stop }
+      list[#list + 1] = { stage = instance.stage, run = "stage " .. run, first = true,
+        pid = instance.process, tid = instance.tid, start = instance.host_start,
+        stop = instance.host_stop }
     end
   end
   return list
@@ -128,10 +130,22 @@ end
 local function whole_run(trace)
   local list = {}
   for pid, own in pairs(launched_in(check(trace:frame "gpu"), "launch_pid")) do
-    list[#list + 1] = { stage = stages.WHOLE_RUN, first = true, pid = pid, tid = own.tid,
-      start = own.first, stop = own.last }
+    list[#list + 1] = { stage = stages.WHOLE_RUN, run = pid, first = true, pid = pid,
+      tid = own.tid, start = own.first, stop = own.last }
   end
   return lists.sort(list, "pid")
+end
+
+
+-- Number the runs of each stage in a process.
+local function number_runs(list)
+  local turns = {}
+  for _, one in ipairs(list) do
+    local key = ("%s %s"):format(one.pid, one.stage)
+    turns[key] = (turns[key] or 0) + (one.first and 1 or 0)
+    one.turn = math.max(turns[key], 1)
+  end
+  return list
 end
 
 
@@ -143,7 +157,8 @@ local function add_tails(list, found)
   end)
   for i, one in ipairs(list) do
     local next_one, own = list[i + 1], ("%s %s %s"):format(one.stage, one.pid, one.tid)
-    for _, instance in ipairs((not next_one or next_one.first) and by_stage[own] or {}) do
+    local is_last = not next_one or next_one.run ~= one.run
+    for _, instance in ipairs(is_last and by_stage[own] or {}) do
       if instance.host_start <= one.start and one.stop < instance.host_stop then
         one.tail = instance.host_stop
       end
@@ -169,9 +184,10 @@ local function add_helpers(list, trace)
 end
 
 
--- List of { stage, first (it follows none), pid, tid, start, stop (ns, of the CPU), tail (nil:
--- none), helpers (threads that launch for this one; nil: none) }, of each thread by start; repeats
--- that figures leave out are not in it. found: of units.stages.
+-- List of { stage, run (what they are steps of), turn (of the run among those of the stage in the
+-- process), first (in it), pid, tid, start, stop (ns, of the CPU), tail (nil: none), helpers
+-- (threads that launch for this one; nil: none) }, of each thread by start; repeats that figures
+-- leave out are not in it. found: of units.stages.
 function units.list(trace, found)
   local list, has_steps
   if found.whole then
@@ -182,7 +198,7 @@ function units.list(trace, found)
     add_tails(list, found)
   end
   add_helpers(list, trace)
-  return list
+  return number_runs(list)
 end
 
 
@@ -257,9 +273,9 @@ end
 
 
 -- Units of a stage, or of all (nil), as a frame of ranges: pid, tid, start, end. list: of
--- units.list; extent: own (nil), with_tail, before (and tails), whole or until_next; helped: on the
--- threads that launch for them, too.
-function units.frame(list, stage, extent, helped)
+-- units.list; extent: own (nil), with_tail, before (and tails), whole or until_next; turn: of these
+-- runs alone; helped: on the threads that launch for them, too.
+function units.frame(list, stage, extent, turn, helped)
   local rows, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
   local add
   function add(one, start, stop, tid)
@@ -272,7 +288,7 @@ function units.frame(list, stage, extent, helped)
   end
   for i, one in ipairs(list) do
     local next_one = list[i + 1]
-    if not stage or one.stage == stage then
+    if (not stage or one.stage == stage) and (not turn or one.turn == turn) then
       local start, stop = extend(one, not one.first and list[i - 1] or nil,
         next_one and not next_one.first and next_one or nil)
       if start then add(one, start, stop) end

@@ -148,20 +148,22 @@ describe("a replay", function()
     near(4000000 * 6 / 48, one.gain, 5000) -- 6 of 48 steps
   end)
 
-  it("is of the time without the profiler where a stage was timed without it", function()
+  it("fits each of the repeats that are alike to the time without the profiler", function()
     local trace = timeline.of(lockstep.lines { ranks = 1, repeats = 3, steps = 24, decode = true,
-      cpu = function() return 1500000 end })
+      cpu = function(_, number) return number == 3 and 1800000 or 1500000 end })
     local results = { overhead = { stages = { { name = "decode", plain_ms = 30 } } },
       stages = { { name = "decode", steps = 24, wall = { mean_ns = 38.4e6, count = 3 },
         repeats = 3 } } }
     local model = whatif.over { { trace = trace, found = units.stages { trace = trace },
       results = results } }.model
-    local sum, stage = 0, model:stage "decode"
+    local sums = {}
     for i, one in ipairs(model.parts[1].units) do
-      if one.stage == "decode" then sum = sum + model.lengths[1][i] end
+      if one.stage == "decode" then
+        sums[one.turn] = (sums[one.turn] or 0) + model.lengths[1][i]
+      end
     end
-    assert.is_true(stage.plain)
-    near(30 / 38.4 * stage.replayed, sum, 0.01 * sum)
+    assert.is_true(#sums > 1)
+    for _, one in ipairs(sums) do near(sums[#sums], one, 0.01 * one) end
   end)
 
   it("counts what a stage does after its last step as between steps", function()
