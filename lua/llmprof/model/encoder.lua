@@ -57,27 +57,17 @@ encoder.FIELDS = { common = COMMON, vit = VIT, convolution = CONVOLUTION,
   projector = PROJECTOR }
 
 
-local function read_vit(given, where)
-  local e = schema.read(given, merged(COMMON, VIT), where)
-  if e.pixels_per_token == 0 then e.pixels_per_token = e.patch_size end
-  if e.width % e.heads ~= 0 then schema.bad(where .. ".heads: does not divide width") end
-  return e
-end
-
-
-local function read_projector(given, where)
-  local e = schema.read(given, merged(COMMON, PROJECTOR), where)
-  if (e.tokens == 0) == (e.pixels_per_token == 0) then
-    schema.bad(where .. ".tokens: either tokens or pixels_per_token is to be given")
-  end
-  return e
-end
-
-
 -- A checked encoder with all fields. where names it in errors.
 function encoder.read(given, where)
   local kind = schema.value(given.kind, COMMON.kind, where .. ".kind")
-  return (kind == "vit" and read_vit or read_projector)(given, where)
+  local e = schema.read(given, merged(COMMON, encoder.FIELDS[kind]), where)
+  if kind == "vit" then
+    if e.pixels_per_token == 0 then e.pixels_per_token = e.patch_size end
+    if e.width % e.heads ~= 0 then schema.bad(where .. ".heads: does not divide width") end
+  elseif (e.tokens == 0) == (e.pixels_per_token == 0) then
+    schema.bad(where .. ".tokens: either tokens or pixels_per_token is to be given")
+  end
+  return e
 end
 
 

@@ -14,13 +14,6 @@ local bounds = {}
 local USUAL = "bf16"
 
 
--- What a GPU can do per second at most, as llmprof.model.hardware.limits has it: that of a
--- kernel's device, as configured for the run.
-function bounds.limits(source)
-  return join.limits(source.trace:devices(), nil, source.results or nil)
-end
-
-
 -- ---- what is known of a kernel ----
 
 -- The format that the label of a matmul names, or the model's.
@@ -59,22 +52,23 @@ local KEYS = { "name", "stage", "device", "part" }
 
 -- Kernels of a part by stage and name: list of { rows (a frame), count, ns, category, format,
 -- bound ("DRAM", "tensor", another unit, "latency"; nil: not known), dram, tensor (of their peaks,
--- as shares; nil: not known) }. Second: by what that is known: { counters, shapes }.
+-- as shares; nil: not known), limits (of its GPU, as of llmprof.model.hardware) }. Second: by what
+-- that is known: { counters, shapes }.
 function bounds.kernels(part)
   local source, list, known = part.source, {}, {}
   local frame, results = query.rows(source.kernels), source.results or nil
   local counted = rows.has(frame, "bound")
   local by = lists.joined({ "name", "category", "label", "stage", "device" },
     counted and { "part", "bound", "dram_percent", "tensor_percent" } or {})
-  local limits_of, by_device = bounds.limits(source), {}
+  local limits_of, by_device = join.limits(source.trace:devices(), nil, results), {}
   for _, group in ipairs(errors.check(frame:group { by = by, sum = { "duration" } })) do
     local one = { count = group.count, ns = group.duration.total, category = group.category,
-      format = format_of(group.label, results), bound = group.bound, device = group.device,
-      stage = group.stage,
+      format = format_of(group.label, results), bound = group.bound, stage = group.stage,
+      limits = limits_of(group.device),
       dram = share(group.dram_percent), tensor = share(group.tensor_percent) }
     if one.bound == "unknown" then one.bound = nil end
     local id = group.device or -1
-    by_device[id] = by_device[id] or described(source, limits_of(group.device))
+    by_device[id] = by_device[id] or described(source, one.limits)
     local shape = one.category == "gemm" and not one.bound and by_device[id][group.stage]
     if shape then
       local is_held = math.max(shape.dram, shape.tensor) >= join.BUSY
@@ -97,20 +91,13 @@ end
 -- ---- what they take then ----
 
 -- By what a kernel's time is multiplied where DRAM serves it `dram` times and tensor cores
--- `tensor` times as fast: what is most, and least, gained.
-function bounds.factors(kernel, dram, tensor)
+-- `tensor` times as fast: if most is gained, or least.
+function bounds.factor(kernel, most, dram, tensor)
   local by_dram, by_tensor = (kernel.dram or 0) / dram, (kernel.tensor or 0) / tensor
-  if kernel.bound == "DRAM" then
-    local factor = math.max(1 / dram, by_tensor)
-    return factor, factor
-  elseif kernel.bound == "tensor" then
-    local factor = math.max(1 / tensor, by_dram)
-    return factor, factor
-  elseif kernel.bound then
-    local factor = math.max(1, by_dram, by_tensor)
-    return factor, factor
-  end
-  return math.min(1, 1 / dram, 1 / tensor), math.max(1, 1 / dram, 1 / tensor)
+  if kernel.bound == "DRAM" then return math.max(1 / dram, by_tensor) end
+  if kernel.bound == "tensor" then return math.max(1 / tensor, by_dram) end
+  if kernel.bound then return math.max(1, by_dram, by_tensor) end
+  return (most and math.min or math.max)(1, 1 / dram, 1 / tensor)
 end
 
 

@@ -174,6 +174,17 @@ function makers.graphs(stage, cost)
 end
 
 
+-- A change of the CPU's time in what is chosen, by extent of a unit (nil: own): gaps between calls
+-- and calls take so many times as long.
+local function of_cpu(extent, helped, gap, call)
+  return function(chosen, model, part, change)
+    local ranges, count = ranges_of(model, part, chosen.stage, extent, helped)
+    change:cpu(part.number, ranges, gap, call)
+    return count
+  end
+end
+
+
 function makers.scale(chosen, factor)
   if type(factor) ~= "number" or factor < 0 or factor ~= factor or factor > MOST_FACTOR then
     usage("scale: by which factor?",
@@ -183,11 +194,7 @@ function makers.scale(chosen, factor)
     return { kind = "scale", cpu = true,
       words = ("%s times %g"):format(words_of(chosen), factor),
       assumed = "calls and what lies between them change alike",
-      apply = function(model, part, change)
-        local ranges, count = ranges_of(model, part, chosen.stage, "whole", true)
-        change:cpu(part.number, ranges, factor, factor)
-        return count
-      end }
+      apply = function(...) return of_cpu("whole", true, factor, factor)(chosen, ...) end }
   end
   local rows = operations_of(chosen, "scale")
   return { kind = "scale", work = true,
@@ -203,17 +210,9 @@ local removals = {
     return change:no_waits(part.number, ranges_of(model, part, chosen.stage, "until_next"),
       chosen.which)
   end },
-  gaps = { "nothing is done between calls", function(chosen, model, part, change)
-    local ranges, count = ranges_of(model, part, chosen.stage, nil, true)
-    change:cpu(part.number, ranges, 0, 1)
-    return count
-  end },
+  gaps = { "nothing is done between calls", of_cpu(nil, true, 0, 1) },
   between = { "all that lies between steps is done while the GPU works",
-    function(chosen, model, part, change)
-      local ranges, count = ranges_of(model, part, chosen.stage, "before")
-      change:cpu(part.number, ranges, 0, 0)
-      return count
-    end },
+    of_cpu("before", false, 0, 0) },
   allocations = { "memory is there before the first step", function(chosen, model, part, change)
     check_stage(model, chosen.stage)
     local names = idle_causes.names(part.trace).memory
@@ -367,39 +366,13 @@ local function by_kernels(made)
 end
 
 
--- By what kernels are multiplied if DRAM and tensor cores are as many times as fast.
-local function faster(dram, tensor)
-  return function(kernel, most)
-    local high, low = bounds.factors(kernel, dram, tensor)
-    return most and high or low
-  end
-end
-
-
 function makers.bandwidth(times)
   schema.value(times, { "number" }, "bandwidth")
   return by_kernels { kind = "bandwidth", by_bounds = true,
     words = ("%g times the bandwidth of memory"):format(times),
     assumed = "what DRAM holds up takes that much less; a kernel of which nothing is known, "
       .. "between all and nothing of it",
-    factor = faster(times, 1) }
-end
-
-
--- What the GPU of a kernel can do at most, and what another one can; ratios.
-local function ratios(kernel, part, name, other)
-  local limits = bounds.limits(part.source)(kernel.device)
-  local dram = limits.dram and other.bandwidth_bytes_per_s / limits.dram
-  local now, later = limits[kernel.format], other.peak_per_s[kernel.format]
-  if not dram then
-    usage(("gpu: what the GPU of this trace can do is not known (%s)"):format(
-      (part.trace:devices()[1] or {}).name or "it has no name"), "hardware.name of the run's "
-      .. "configuration, or conf/hardware, says it")
-  elseif now and not later and kernel.bound == "tensor" then
-    usage(("gpu: %s has no rate of %s, which kernels of this trace use"):format(name,
-      kernel.format))
-  end
-  return dram, now and later and later / now or 1
+    factor = function(kernel, most) return bounds.factor(kernel, most, times, 1) end }
 end
 
 
@@ -409,7 +382,18 @@ function makers.gpu(name)
     assumed = "the same kernels, with the bandwidth and the tensor rate of conf/hardware/"
       .. name .. "; what neither holds up takes as long, and so does the CPU",
     factor = function(kernel, most, part)
-      return faster(ratios(kernel, part, name, other))(kernel, most)
+      local dram = kernel.limits.dram
+      local now, later = kernel.limits[kernel.format], other.peak_per_s[kernel.format]
+      if not dram then
+        usage(("gpu: what the GPU of this trace can do is not known (%s)"):format(
+          (part.trace:devices()[1] or {}).name or "it has no name"), "hardware.name of the run's "
+          .. "configuration, or conf/hardware, says it")
+      elseif now and not later and kernel.bound == "tensor" then
+        usage(("gpu: %s has no rate of %s, which kernels of this trace use"):format(name,
+          kernel.format))
+      end
+      return bounds.factor(kernel, most, other.bandwidth_bytes_per_s / dram,
+        now and later and later / now or 1)
     end }
 end
 
@@ -428,12 +412,11 @@ function makers.dtype(name)
     assumed = "all bytes of a matmul are weights; tensor cores compute at the rate of the format "
       .. "where the GPU has one; converting what is multiplied takes nothing where the kernel "
       .. "before does it, at most 6 us a matmul in kernels of its own",
-    factor = function(kernel, most, part)
+    factor = function(kernel, most)
       local dram = quantisation.bytes(kernel.format) / quantisation.bytes(stored)
       if kernel.category ~= "gemm" or dram <= 1 then return nil end
-      local limits = bounds.limits(part.source)(kernel.device)
-      local tensor = limits[name] and limits[kernel.format] and limits[name] / limits[kernel.format]
-      return faster(dram, math.max(tensor or 1, 1))(kernel, most)
+      local now, later = kernel.limits[kernel.format], kernel.limits[name]
+      return bounds.factor(kernel, most, dram, math.max(now and later and later / now or 1, 1))
         + (most and 0 or CONVERTED * kernel.count / kernel.ns)
     end }
 end
@@ -535,7 +518,7 @@ function makers.tp(n, given)
     also = hand_over,
     factor = function(kernel, most, part, list)
       return kernel.category == "gemm"
-        and faster(n, n)(kernel, most) + added(part, kernel.stage, list, most)
+        and bounds.factor(kernel, most, n, n) + added(part, kernel.stage, list, most)
     end }
 end
 

@@ -166,12 +166,6 @@ local function free_gpu(self, change)
 end
 
 
-local function free_cpu(self, change)
-  for _, part in ipairs(self.model.parts) do change:cpu(part.number, nil, 0, 0) end
-  return self.model:run(change)
-end
-
-
 -- What assumptions may be wrong by: a part of what the CPU adds to the GPU's time, and of the gain;
 -- second: the latter.
 local function off_of(self, now, most, cpu_free)
@@ -289,7 +283,7 @@ function What:run()
   end
   local least = self.model:run((applied(self, false)))
   local gpu_free = free_gpu(self, (applied(self, true)))
-  local cpu_free = free_cpu(self, (applied(self, true)))
+  local cpu_free = self.model:without_cpu((applied(self, true)))
   local list = {}
   for i, one in ipairs(self.changes) do
     local _, own = next(one)
@@ -342,10 +336,11 @@ function What:gain(name, alone)
   if #now == 0 then return nil, ("no step of %s was replayed"):format(name) end
   local units = self.model:count(stage, number)
   if alone then return { gain = mean(differences(now, with_most)) * units } end
-  local gpu = self.model:without_cpu()
+  self.model.gpu_alone = self.model.gpu_alone or self.model:without_cpu(self.model:change())
+  local gpu = self.model.gpu_alone
   local row = row_of(self, stage, number, { self.model.lengths, most,
     any(self, "ends") and self.model:run((applied(self, false))) or most, gpu,
-    any(self, "work") and free_cpu(self, change) or gpu })
+    any(self, "work") and self.model:without_cpu(change) or gpu })
   local made = { hidden = (row.gpu_free - row.cpu_free) * units,
     idle = (row.now - row.gpu_free) * units, units = units,
     replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }
@@ -612,8 +607,9 @@ end
 
 -- What a step of a stage takes if the CPU, or the GPU, takes no time: ns each.
 local function alone(asked, name)
-  local free_gpu_run = free_gpu(asked, asked.model:change())
-  local cpu, gpu = pick(asked, name, nil, { free_gpu_run, asked.model:without_cpu() })
+  local cpu_alone = free_gpu(asked, asked.model:change())
+  local gpu_alone = asked.model:without_cpu(asked.model:change())
+  local cpu, gpu = pick(asked, name, nil, { cpu_alone, gpu_alone })
   return mean(cpu), mean(gpu)
 end
 

@@ -295,14 +295,10 @@ function Model:run(change, again)
 end
 
 
--- The run without a change in which the CPU takes no time: what the GPU needs at least.
-function Model:without_cpu()
-  if not self.gpu_alone then
-    local change = self:change()
-    for _, part in ipairs(self.parts) do change:cpu(part.number, nil, 0, 0) end
-    self.gpu_alone = self:run(change)
-  end
-  return self.gpu_alone
+-- A run with a change in which the CPU takes no time, too: what the GPU needs at least.
+function Model:without_cpu(change)
+  for _, part in ipairs(self.parts) do change:cpu(part.number, nil, 0, 0) end
+  return self:run(change)
 end
 
 
@@ -486,14 +482,13 @@ end
 local function to_fit(self, wanted)
   local list, gpu = {}, nil
   for name, share in pairs(wanted) do
-    gpu = gpu or self:without_cpu()
+    gpu = gpu or self:without_cpu(self:change())
     local runs, sum = runs_alike(self, name, gpu), share * self.by_name[name].replayed
     for turn = 1, runs or 1 do
       list[#list + 1] = { stage = name, turn = runs and turn, wanted = sum / (runs or 1),
         low = FASTEST, high = 2, factor = 1 }
     end
   end
-  self.gpu_alone = nil
   return list
 end
 
