@@ -1,9 +1,8 @@
 -- NVIDIA's summary reports over a trace: the same names, columns and figures
 -- as `nsys stats` prints for the same export.
 --
--- Every report is declared once: its columns, and a function from the trace to
--- rows. Sources of the definitions: the report's own text in `nsys stats
--- --help-reports`; statistics are those of llmprof's frames (sample standard
+-- Every report is declared once. Sources of the definitions: the report's own text in
+-- `nsys stats --help-reports`; statistics are those of llmprof's frames (sample standard
 -- deviation, median of an even count between the middle two).
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
@@ -11,9 +10,6 @@ local lists = require "llmprof.tables.lists"
 local nearest = require "llmprof.tables.keys"
 
 local stats = {}
-
-local MB = 1e-6
-
 
 local check = errors.check
 
@@ -23,7 +19,7 @@ local check = errors.check
 local function ns(key, title) return { key = key, title = title .. " (ns)", type = "integer" } end
 local function ns1(key, title) return { key = key, title = title .. " (ns)", digits = 1 } end
 local function mb(key, title)
-  return { key = key, title = title .. " (MB)", digits = 3, scale = MB, exact = true }
+  return { key = key, title = title .. " (MB)", digits = 3, scale = 1e-6, exact = true }
 end
 local function int(key, title) return { key = key, title = title, type = "integer" } end
 local function id(key, title) return { key = key, title = title, type = "id" } end
@@ -44,44 +40,32 @@ local function with(columns, ...) return lists.add(columns, { ... }) end
 
 -- Mean .. standard deviation of one of cuda_kern_exec_sum's four times.
 local function five(letter, key)
-  return ns1(key .. "_mean", letter .. "Avg"), ns1(key .. "_median", letter .. "Med"),
+  return { ns1(key .. "_mean", letter .. "Avg"), ns1(key .. "_median", letter .. "Med"),
     ns(key .. "_min", letter .. "Min"), ns(key .. "_max", letter .. "Max"),
-    ns1(key .. "_stddev", letter .. "StdDev")
+    ns1(key .. "_stddev", letter .. "StdDev") }
 end
 
 
 -- ---- rows ----
 
-local function frame(trace, name) return check(trace:frame(name)) end
+-- By the end of a statistic's name, what frames call it.
+local STATISTICS = { total = "sum", count = "count", mean = "mean", median = "median", min = "min",
+  max = "max", deviation = "std" }
 
-
--- Statistics of one column of a group, by name with a prefix.
-local function statistics_of(prefix, column)
-  return { prefix .. "total", "sum", column }, { prefix .. "count", "count", column },
-    { prefix .. "mean", "mean", column }, { prefix .. "median", "median", column },
-    { prefix .. "min", "min", column }, { prefix .. "max", "max", column },
-    { prefix .. "deviation", "std", column }
-end
-
-
--- Add the standard deviation: that of one value is 0, as NVIDIA has it; always: of none, too.
-local function add_deviation(groups, prefix, always)
-  local steps = { { prefix .. "deviation" }, 0, "or" }
-  if not always then
-    table.move({ { prefix .. "count" }, 0, "above", "where" }, 1, 4, #steps + 1, steps)
-  end
-  check(groups:compute { name = prefix .. "stddev", steps = steps })
-end
-
-
--- Groups by these columns as a frame, with statistics of others, { column, prefix, always },
--- and more columns, as group takes them.
+-- Groups by these columns as a frame, with statistics of others, { column, prefix of their names,
+-- always }, and more columns, as group takes them. The standard deviation of one value is 0, as
+-- NVIDIA has it; always: of none, too.
 local function grouped(rows, by, sums, more)
-  local columns = lists.joined(more or {}, lists.flat(sums, function(sum)
-    return { statistics_of(sum[2], sum[1]) }
-  end))
+  local columns = lists.first(more or {})
+  for _, sum in ipairs(sums) do
+    for name, of in pairs(STATISTICS) do columns[#columns + 1] = { sum[2] .. name, of, sum[1] } end
+  end
   local groups = check(rows:group { by = by, columns = columns })
-  for _, sum in ipairs(sums) do add_deviation(groups, sum[2], sum.always) end
+  for _, sum in ipairs(sums) do
+    local steps = { { sum[2] .. "deviation" }, 0, "or" }
+    if not sum.always then lists.add(steps, { { sum[2] .. "count" }, 0, "above", "where" }) end
+    check(groups:compute { name = sum[2] .. "stddev", steps = steps })
+  end
   return groups
 end
 
@@ -103,11 +87,11 @@ local function with_text(groups, by, name, of)
 end
 
 
--- The groups and keys to sort them by: columns, a - before those that descend, a ? before
--- those whose absent cells come first; elsewhere these come last.
-local function order(groups, ...)
+-- The groups sorted by these columns, a - before those that descend, a ? before those whose absent
+-- cells come first; elsewhere these come last.
+local function in_order(groups, columns)
   local keys = {}
-  for _, key in ipairs { ... } do
+  for _, key in ipairs(columns) do
     local sign, name = key:match "^([-?]?)(.*)$"
     if sign == "?" and #groups:where { [name] = false } > 0 then
       keys[#keys + 1] = { "no " .. name, false }
@@ -115,12 +99,8 @@ local function order(groups, ...)
     end
     keys[#keys + 1] = { name, sign == "-" }
   end
-  return groups, keys
+  return check(groups:sort(keys))
 end
-
-
--- Total descending, then fewer calls, then by name.
-local function by_total(groups, name) return order(groups, "-total", "count", "?" .. name) end
 
 
 -- "cudaMalloc_v3020" -> "cudaMalloc"; only four-digit versions, as NVIDIA does
@@ -141,9 +121,6 @@ local function with_size(groups, what)
 end
 
 
-local function kernel_name_column(options) return options.base and "short_name" or "name" end
-
-
 local styles = { [0] = "PushPop", "StartEnd" }
 
 local function with_style(groups)
@@ -151,120 +128,94 @@ local function with_style(groups)
 end
 
 
-local function tag_column(options) return options.names == "2023" and "tag" or "colon_tag" end
-
-
 -- ---- the reports ----
 
+-- Of each: its title, its name before 2023, the tables that it needs (of several in a list one),
+-- and its columns; the frame whose rows are grouped, by which columns, and the columns of which
+-- there are statistics, as `grouped` takes them (the durations unless given). `label` in these
+-- columns is the kernel's name or the range's tag, as the options have it. Groups without `known`
+-- are left out, finish(groups) adds what else is shown, `order` is what rows are sorted by.
 local reports = {}
 
+-- Total descending, then fewer calls, then by name.
+local BY_TOTAL = { "-total", "count", "?label" }
+
 reports.cuda_gpu_kern_sum = {
-  title = "CUDA GPU Kernel Summary",
-  old = "gpukernsum",
-  base = true,
+  title = "CUDA GPU Kernel Summary", old = "gpukernsum",
   needs = { "kernels" },
   columns = with(time_columns "Instances", text("label", "Name")),
-  rows = function(trace, options)
-    local name = kernel_name_column(options)
-    local groups = with_share(grouped(frame(trace, "kernels"), { name }, { { "duration", "" } }))
-    return by_total(groups:alias(name, "label"), "label")
-  end,
+  frame = "kernels", label = "name", by = { "label" }, finish = with_share, order = BY_TOTAL,
 }
 
 reports.cuda_gpu_kern_gb_sum = {
-  title = "CUDA GPU Kernel/Grid/Block Summary",
-  old = "gpukerngbsum",
-  base = true,
+  title = "CUDA GPU Kernel/Grid/Block Summary", old = "gpukerngbsum",
   needs = { "kernels" },
   columns = with(time_columns "Instances", text("grid", "GridXYZ"), text("block", "BlockXYZ"),
     text("label", "Name")),
-  rows = function(trace, options)
-    local name = kernel_name_column(options)
-    local groups = with_share(grouped(frame(trace, "kernels"),
-      { name, "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" },
-      { { "duration", "" } }))
-    with_size(with_size(groups, "grid"), "block")
-    return order(groups:alias(name, "label"), "-total", "count", "?label", "grid_x", "grid_y",
-      "grid_z", "block_x", "block_y", "block_z")
-  end,
+  frame = "kernels", label = "name",
+  by = { "label", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" },
+  finish = function(groups) return with_size(with_size(with_share(groups), "grid"), "block") end,
+  order = { "-total", "count", "?label", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
+    "block_z" },
 }
 
 reports.cuda_gpu_mem_time_sum = {
-  title = "CUDA GPU MemOps Summary (by Time)",
-  old = "gpumemtimesum",
+  title = "CUDA GPU MemOps Summary (by Time)", old = "gpumemtimesum",
   needs = { { "copies", "sets" } },
   columns = with(time_columns "Count", text("name", "Operation")),
-  rows = function(trace)
-    return by_total(with_share(grouped(frame(trace, "transfers"), { "name" },
-      { { "duration", "" } })), "name")
-  end,
+  frame = "transfers", by = { "name" }, finish = with_share,
+  order = { "-total", "count", "?name" },
 }
 
 reports.cuda_gpu_mem_size_sum = {
-  title = "CUDA GPU MemOps Summary (by Size)",
-  old = "gpumemsizesum",
+  title = "CUDA GPU MemOps Summary (by Size)", old = "gpumemsizesum",
   needs = { { "copies", "sets" } },
   columns = { mb("total", "Total"), int("count", "Count"), mb("mean", "Avg"), mb("median", "Med"),
     mb("min", "Min"), mb("max", "Max"), mb("stddev", "StdDev"), text("name", "Operation") },
-  rows = function(trace)
-    return by_total(grouped(frame(trace, "transfers"), { "name" }, { { "bytes", "" } }), "name")
-  end,
+  frame = "transfers", by = { "name" }, sums = { { "bytes", "" } },
+  order = { "-total", "count", "?name" },
 }
 
 reports.cuda_api_sum = {
-  title = "CUDA API Summary",
-  old = "cudaapisum",
+  title = "CUDA API Summary", old = "cudaapisum",
   needs = { "api" },
   columns = with(time_columns "Num Calls", text("label", "Name")),
-  rows = function(trace)
-    local groups = with_share(grouped(frame(trace, "api"), { "name" }, { { "duration", "" } }))
-    return by_total(with_api_name(groups, "name", "label"), "label")
-  end,
+  frame = "api", by = { "name" },
+  finish = function(groups) return with_api_name(with_share(groups), "name", "label") end,
+  order = BY_TOTAL,
 }
 
 reports.cuda_kern_exec_sum = {
-  title = "CUDA Kernel Launch & Exec Time Summary",
-  old = "kernexecsum",
-  base = true,
+  title = "CUDA Kernel Launch & Exec Time Summary", old = "kernexecsum",
   needs = { "kernels", "api" },
-  columns = with({ id("launch_pid", "PID"), id("launch_tid", "TID"), id("device", "DevId"),
-    int("count", "Count"), int("queue_count", "QCount"), five("T", "total") },
-    five("A", "api")),
-  rows = function(trace, options)
-    local name = kernel_name_column(options)
-    local by = { "launch_pid", "launch_tid", "device", "api", name }
-    local all = grouped(frame(trace, "kernels"), by, {
-      { "launch_time", "total_" }, { "api_time", "api_" },
-      { "queue_time", "queue_", always = true }, { "duration", "kernel_" } },
-      { { "count", "count" } })
-    local groups = check(all:where { { "launch_tid", "~=", false } })
+  columns = lists.joined({ id("launch_pid", "PID"), id("launch_tid", "TID"),
+    id("device", "DevId"), int("count", "Count"), int("queue_count", "QCount") },
+    five("T", "total"), five("A", "api"), five("Q", "queue"), five("K", "kernel"),
+    { text("api_label", "API Name"), text("label", "Kernel Name") }),
+  frame = "kernels", label = "name",
+  by = { "launch_pid", "launch_tid", "device", "api", "label" },
+  sums = { { "launch_time", "total_" }, { "api_time", "api_" },
+    { "queue_time", "queue_", always = true }, { "duration", "kernel_" } },
+  more = { { "count", "count" } },
+  known = "launch_tid",
+  finish = function(groups)
     check(groups:compute { name = "rounded", type = "integer",
       steps = { { "total_mean" }, 10, "*" } })
-    return order(with_api_name(groups, "api", "api_label"):alias(name, "label"), "-rounded",
-      "?label")
+    return with_api_name(groups, "api", "api_label")
   end,
+  order = { "-rounded", "?label" },
 }
-with(reports.cuda_kern_exec_sum.columns, five("Q", "queue"))
-with(reports.cuda_kern_exec_sum.columns, five("K", "kernel"))
-with(reports.cuda_kern_exec_sum.columns, text("api_label", "API Name"),
-  text("label", "Kernel Name"))
 
 reports.nvtx_sum = {
-  title = "NVTX Range Summary",
-  old = "nvtxsum",
+  title = "NVTX Range Summary", old = "nvtxsum",
   needs = { "ranges" },
   columns = with(time_columns "Instances", text("style_name", "Style"), text("label", "Range")),
-  rows = function(trace, options)
-    local tag = tag_column(options)
-    local groups = with_share(grouped(frame(trace, "ranges"), { tag, "style" },
-      { { "duration", "" } }))
-    return by_total(with_style(groups):alias(tag, "label"), "label")
-  end,
+  frame = "ranges", label = "tag", by = { "label", "style" },
+  finish = function(groups) return with_style(with_share(groups)) end, order = BY_TOTAL,
 }
 
 reports.nvtx_gpu_proj_sum = {
-  title = "NVTX GPU Projection Summary",
-  old = "nvtxgpuproj",
+  title = "NVTX GPU Projection Summary", old = "nvtxgpuproj",
   needs = { "ranges", "api", { "kernels", "copies", "sets" } },
   columns = { text("label", "Range"), text("style_name", "Style"), ns("total", "Total Proj Time"),
     ns("range_total", "Total Range Time"), int("count", "Range Instances"),
@@ -272,33 +223,37 @@ reports.nvtx_gpu_proj_sum = {
     ns("max", "Proj Max"), ns1("stddev", "Proj StdDev"), int("operations_total", "Total GPU Ops"),
     num1("operations_mean", "Avg GPU Ops"), num1("level_mean", "Avg Range Lvl"),
     num1("children_mean", "Avg Num Child") },
-  rows = function(trace, options)
-    local tag = tag_column(options)
-    local named = frame(trace, "projections"):where { { tag, "~=", false } }
-    local groups = grouped(named, { tag, "style" }, { { "duration", "" },
-      { "range_duration", "range_" }, { "operations", "operations_" }, { "level", "level_" },
-      { "children", "children_" } })
-    return by_total(with_style(groups):alias(tag, "label"), "label")
-  end,
+  frame = "projections", label = "tag", known = "label", by = { "label", "style" },
+  sums = { { "duration", "" }, { "range_duration", "range_" }, { "operations", "operations_" },
+    { "level", "level_" }, { "children", "children_" } },
+  finish = with_style, order = BY_TOTAL,
 }
 
 reports.nvtx_kern_sum = {
-  title = "NVTX Range Kernel Summary",
-  old = "nvtxkernsum",
+  title = "NVTX Range Kernel Summary", old = "nvtxkernsum",
   needs = { "ranges", "kernels", "api" },
-  columns = { text("range_label", "NVTX Range"), text("style_name", "Style"), id("pid", "PID"),
+  columns = { text("label", "NVTX Range"), text("style_name", "Style"), id("pid", "PID"),
     id("tid", "TID"), int("ranges", "NVTX Inst"), int("kernels", "Kern Inst"),
     ns("total", "Total Time"), ns1("mean", "Avg"), ns1("median", "Med"), ns("min", "Min"),
     ns("max", "Max"), ns1("stddev", "StdDev"), text("name", "Kernel Name") },
-  rows = function(trace, options)
-    local tag = tag_column(options)
-    local groups = grouped(frame(trace, "kernel_ranges"), { "pid", "tid", tag, "style", "name" },
-      { { "duration", "" } },
-      { { "ranges", "distinct", "range" }, { "kernels", "distinct", "kernel" } })
-    return order(with_style(groups):alias(tag, "range_label"), "?range_label", "?pid", "?tid",
-      "-total", "count", "?name")
-  end,
+  frame = "kernel_ranges", label = "tag", by = { "pid", "tid", "label", "style", "name" },
+  more = { { "ranges", "distinct", "range" }, { "kernels", "distinct", "kernel" } },
+  finish = with_style, order = { "?label", "?pid", "?tid", "-total", "count", "?name" },
 }
+
+
+-- The rows of a report, in their order.
+local function groups_of(trace, report, names, base)
+  local label = report.label
+  if label == "name" and base then label = "short_name" end
+  if label == "tag" and names ~= "2023" then label = "colon_tag" end
+  local function named(column) return column == "label" and label or column end
+  local groups = grouped(check(trace:frame(report.frame)), lists.map(report.by, named),
+    report.sums or { { "duration", "" } }, report.more)
+  if report.known then groups = check(groups:where { { named(report.known), "~=", false } }) end
+  if report.finish then groups = report.finish(groups) end
+  return in_order(label and groups:alias(label, "label") or groups, report.order)
+end
 
 
 -- ---- looking them up ----
@@ -325,7 +280,7 @@ function stats.find(wanted)
       ("no report '%s'%s"):format(wanted, nearest.suggestion(wanted, stats.names)),
       { hint = "llmprof stats --help lists the reports" })
   end
-  if argument ~= "" and not (argument == "base" and report.base) then
+  if argument ~= "" and not (argument == "base" and report.label == "name") then
     errors.raise("usage", ("report '%s' has no argument '%s'"):format(name, argument))
   end
   return name, report, argument == "base"
@@ -356,32 +311,26 @@ local function lacking(trace, needs)
 end
 
 
-local function rows_of(trace, report, result, options)
-  result.reason = lacking(trace, report.needs)
-  if result.reason then
-    return frames.new(0, lists.map(report.columns, function(column)
+-- One report: { name, title, columns, rows, reason }. rows is a frame, with a column for
+-- each key of the columns; it is empty, and reason says why, when the trace has nothing for
+-- it. options: names ("2023" or "2025": how ranges of the default domain are written), limit
+-- (rows).
+function stats.report(trace, wanted, options)
+  local name, report, base = stats.find(wanted)
+  local reason = lacking(trace, report.needs)
+  local rows
+  if reason then
+    rows = frames.new(0, lists.map(report.columns, function(column)
       return { name = column.key, values = {}, type = column.type == "text" and "string"
         or column.digits and "number" or "integer" }
     end))
+  else
+    rows = groups_of(trace, report, options.names, base)
+    reason = #rows == 0 and "the tables are there but hold no such event" or nil
   end
-  local groups, order_keys = report.rows(trace, options)
-  local sorted = check(groups:sort(order_keys))
-  if #sorted == 0 then result.reason = "the tables are there but hold no such event" end
-  return sorted
-end
-
-
--- One report: { name, title, columns, rows, reason }. rows is a frame, with a column for
--- each key of the columns; it is empty, and reason says why, when the trace has nothing for
--- it. options: names ("2023"
--- or "2025": how ranges of the default domain are written), limit (rows).
-function stats.report(trace, wanted, options)
-  local name, report, base = stats.find(wanted)
-  local result = { name = name, title = report.title, columns = report.columns }
-  if base then result.name = name .. "_base" end
-  result.rows = rows_of(trace, report, result, { names = options.names or "2025", base = base })
-  if options.limit then result.rows = check(result.rows:slice(1, options.limit)) end
-  return result
+  if options.limit then rows = check(rows:slice(1, options.limit)) end
+  return { name = base and name .. "_base" or name, title = report.title,
+    columns = report.columns, rows = rows, reason = reason }
 end
 
 
