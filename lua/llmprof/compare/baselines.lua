@@ -30,14 +30,6 @@ local function folder_of(root) return root .. "/baselines" end
 local function path_of(name, root) return folder_of(root) .. "/" .. name end
 
 
-local function check_name(name)
-  if not name:find "^[%w_][%w_.-]*$" or name == CURRENT or name == "latest" then
-    errors.raise("usage", ("'%s' cannot name a baseline"):format(name),
-      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
-  end
-end
-
-
 -- ---- finding ----
 
 -- The folder of a baseline, or nil.
@@ -55,18 +47,11 @@ function baselines.current(root)
 end
 
 
--- The value, or the error of a baseline that cannot be read.
-local function whole(value, message)
-  return value or errors.raise("failed", message,
-    { hint = "remove the folder, and save the run again" })
-end
-
-
 -- A name inside of a baseline's folder, where it leads nowhere else.
-local function inside(path, name) return whole(fs.beneath(path, name)) end
+local function inside(path, name) return check(fs.beneath(path, name)) end
 
 
-local function read_about(path) return whole(document.read(inside(path, ABOUT), "baseline")) end
+local function read_about(path) return check(document.read(inside(path, ABOUT), "baseline")) end
 
 
 -- The folders of a baseline's runs, that of the first first.
@@ -156,7 +141,10 @@ end
 
 -- Keep a run (of artifacts) under a name; one of that name is replaced.
 function baselines.save(run, name, root)
-  check_name(name)
+  if not name:find "^[%w_][%w_.-]*$" or name == CURRENT or name == "latest" then
+    errors.raise("usage", ("'%s' cannot name a baseline"):format(name),
+      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
+  end
   check_has_results(run)
   alone(root, function() keep(run, path_of(name, root), name) end)
 end

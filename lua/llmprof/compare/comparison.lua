@@ -14,25 +14,19 @@ local comparison = {}
 
 -- ---- stages ----
 
--- Names in the order of the side before, then those that only after has.
+-- Names in the order of the side before, then those that only after has; one is in both.
 local function all_stages(before, after)
-  local list, by_name = {}, {}
+  local list, by_name, is_common = {}, {}, false
   for _, stage in ipairs(lists.joined(before.results.stages, after.results.stages)) do
+    local old, new = metrics.stage(before, stage.name), metrics.stage(after, stage.name)
+    is_common = is_common or old and new
     lists.entry(list, by_name, stage.name, { name = stage.name, parent = stage.parent,
-      before = metrics.stage(before, stage.name), after = metrics.stage(after, stage.name) })
+      label = (stage.parent and "· " or "") .. stage.name, before = old, after = new })
   end
-  return list
-end
-
-
-local function label_of(stage) return (stage.parent and "· " or "") .. stage.name end
-
-
-local function check_common(stages, before, after)
-  if lists.any(stages, function(stage) return stage.before and stage.after end) then return end
+  if is_common then return list end
   local function names_of(side)
-    local names = lists.map(side.results.stages, "name")
-    return #names > 0 and table.concat(names, " ") or "none"
+    local names = table.concat(lists.map(side.results.stages, "name"), " ")
+    return names ~= "" and names or "none"
   end
   errors.raise("usage", ("no stage in common: %s has %s, %s has %s"):format(before.name,
     names_of(before), after.name, names_of(after)),
@@ -65,17 +59,6 @@ local function time_row(label, metric, before, after)
 end
 
 
--- Each stage's share of what changed in all that have no parent.
-local function add_shares_of_change(rows)
-  local function size(row) return row.top and row.difference and math.abs(row.difference) end
-  local all = lists.sum(rows, size)
-  for _, row in ipairs(rows) do
-    row.of_change = all > 0 and size(row) and size(row) / all or nil
-    row.top = nil
-  end
-end
-
-
 -- A change of slope is told from chance at this many standard errors.
 local ERRORS = 3
 
@@ -103,13 +86,17 @@ end
 local latencies = { { "TTFT", "ttft" }, { "TPOT", "tpot" }, { "throughput", "tokens_per_s" },
   { "cost", "cost" }, { "energy", "energy" } }
 
+-- Stages have their share of what changed in all that have no parent.
 local function time_rows(stages, before, after)
-  local rows = lists.map(stages, function(stage)
-    local row = time_row(label_of(stage), metrics.parse(stage.name .. ".ms"), before, after)
-    if row then row.top = stage.parent == nil end
-    return row
-  end)
-  add_shares_of_change(rows)
+  local rows, top = {}, {}
+  for _, stage in ipairs(stages) do
+    local row = time_row(stage.label, metrics.parse(stage.name .. ".ms"), before, after)
+    rows[#rows + 1] = row
+    if row and row.difference and not stage.parent then top[#top + 1] = row end
+  end
+  local function size(row) return math.abs(row.difference) end
+  local all = lists.sum(top, size)
+  for _, row in ipairs(all > 0 and top or {}) do row.of_change = size(row) / all end
   return lists.joined(rows, lists.map(latencies, function(entry)
     return time_row(entry[1], metrics.parse(entry[2]), before, after)
   end), { slope_row(before, after) })
@@ -118,6 +105,7 @@ end
 
 -- ---- what the stages do ----
 
+-- The mean over the runs that tell.
 local function work_of(side, name, field)
   local values = lists.map(side.runs, function(run)
     local stage = metrics.stage(run, name)
@@ -130,7 +118,7 @@ end
 local function work_rows(stages, before, after)
   local tested = {}
   local rows = lists.map(stages, function(stage)
-    local row = { label = label_of(stage) }
+    local row = { label = stage.label }
     for _, field in ipairs { "kernels", "launches", "copies", "gpu_busy_ns", "gpu_idle_ns" } do
       row[field .. "_before"] = work_of(before, stage.name, field)
       row[field .. "_after"] = work_of(after, stage.name, field)
@@ -165,23 +153,21 @@ end
 
 
 -- GPU time of a stage, by category where that is known, and GPU idle time by cause: list of { key
--- (its name), ns } and the same by key; nil where the run lacks the stage.
+-- (its name), ns }; nil where the run lacks the stage.
 local function pieces_of(run, name, by_category)
-  local stage, list, by_key = metrics.stage(run, name), {}, {}
-  local function add(what, ns)
-    local piece = lists.entry(list, by_key, what, { key = what, ns = 0 })
-    piece.ns = piece.ns + ns
-  end
+  local stage, list = metrics.stage(run, name), {}
   if not stage then return nil end
-  if not by_category and stage.gpu_time_ns then add("all GPU work", stage.gpu_time_ns) end
+  if not by_category and stage.gpu_time_ns then
+    list[1] = { key = "all GPU work", ns = stage.gpu_time_ns }
+  end
   for _, row in ipairs(by_category and stage.categories or {}) do
-    add(row.category, row.gpu_time_ns)
+    list[#list + 1] = { key = row.category, ns = row.gpu_time_ns }
   end
   for field, label in pairs(idle_labels) do
     local ns = stage.waiting and stage.waiting[field]
-    if ns and ns > 0 then add(label, ns) end
+    if ns and ns > 0 then list[#list + 1] = { key = label, ns = ns } end
   end
-  return list, by_key
+  return list
 end
 
 
@@ -190,16 +176,12 @@ local function where_rows(stages, before, after)
   return lists.flat(stages, function(stage)
     if not (stage.before and stage.after) or stage.parent then return nil end
     local known = both_known(stage)
-    local function of(side)
-      return kernels.gather_side(side, function(run)
-        return pieces_of(run, stage.name, known)
-      end, { "ns" })
-    end
-    local old, new, new_by_key = of(before), of(after)
-    return verdict.by_change(kernels.paired(old, new, new_by_key, function(was, is)
-      return { stage = stage.name, what = (was or is).key, before_ns = was and was.ns,
-        after_ns = is and is.ns, difference_ns = (is and is.ns or 0) - (was and was.ns or 0) }
-    end), "what")
+    return verdict.by_change(kernels.pairs(before, after, { fields = { "ns" },
+      gather = function(run) return pieces_of(run, stage.name, known) end,
+      row = function(was, is)
+        return { stage = stage.name, what = (was or is).key, before_ns = was and was.ns,
+          after_ns = is and is.ns, difference_ns = (is and is.ns or 0) - (was and was.ns or 0) }
+      end }), "what")
   end)
 end
 
@@ -207,7 +189,7 @@ end
 -- ---- lines of the program, modules of the model ----
 
 -- Lines of a run, or modules, as `kind` has it, per instance of the stage: list of { row, key,
--- gpu_ns, idle_ns } and the same by key; nil without. wanted: names of stages, a set.
+-- gpu_ns, idle_ns }; nil without. wanted: names of stages, a set.
 local function gather(run, wanted, kind)
   local rows, list, by_key = kind.rows(run.results), {}, {}
   for _, row in ipairs(rows or {}) do
@@ -219,35 +201,39 @@ local function gather(run, wanted, kind)
       one.idle_ns = one.idle_ns + (row.idle_ns or 0) / stage.wall.count
     end
   end
-  return rows and list, by_key
+  return rows and list
+end
+
+
+-- A line that is gone and the only one of its function that is new are one: its place is without
+-- its number, which moves as code around it changes.
+local function match_moved(gone, fresh)
+  local function place(one)
+    return keys.tuple(one.row.stage, one.row.line:gsub(":%d+$", ""), one.row["function"])
+  end
+  local _, left = lists.grouped(gone, place)
+  local _, come = lists.grouped(fresh, place)
+  local matched = {}
+  for where, own in pairs(left) do
+    if #own == 1 and #(come[where] or {}) == 1 then matched[own[1].key] = come[where][1] end
+  end
+  return matched
 end
 
 
 -- What changed by line of the program or module, the largest first; nil unless both sides have
--- such. A line that is gone and the only one of its function that is new are one: `place` is
--- without its number, which moves as code around it changes.
+-- such.
 local function changes(before, after, wanted, kind)
-  local function of(side)
-    return kernels.gather_side(side, function(run) return gather(run, wanted, kind) end,
-      { "gpu_ns", "idle_ns" })
-  end
-  local old, old_by_key = of(before)
-  local new, new_by_key = of(after)
-  if not (old and new) then return nil end
-  local gone, fresh = kernels.without(old, new_by_key), kernels.without(new, old_by_key)
-  local _, left = lists.grouped(gone, kind.place)
-  local _, come = lists.grouped(fresh, kind.place)
-  local matched = {}
-  for place, own in pairs(left) do
-    if #own == 1 and #(come[place] or {}) == 1 then matched[own[1].key] = come[place][1] end
-  end
-  local rows = kernels.paired(old, new, keys.merged(new_by_key, matched), function(was, is)
-    local row = { before_ns = was and was.gpu_ns, after_ns = is and is.gpu_ns,
-      difference_ns = (is and is.gpu_ns or 0) - (was and was.gpu_ns or 0) }
-    return keys.merged(row, kind.about((is or was).row, was and was.row), {
-      idle_ns = (is and is.idle_ns or 0) - (was and was.idle_ns or 0) })
-  end)
-  return verdict.by_change(rows, function(row)
+  local rows = kernels.pairs(before, after, { fields = { "gpu_ns", "idle_ns" },
+    match = kind.match,
+    gather = function(run) return gather(run, wanted, kind) end,
+    row = function(was, is)
+      local row = { before_ns = was and was.gpu_ns, after_ns = is and is.gpu_ns,
+        difference_ns = (is and is.gpu_ns or 0) - (was and was.gpu_ns or 0),
+        idle_ns = (is and is.idle_ns or 0) - (was and was.idle_ns or 0) }
+      return keys.merged(row, kind.about((is or was).row, was and was.row))
+    end })
+  return rows and verdict.by_change(rows, function(row)
     return row.stage .. (row.line or row.name) .. (row["function"] or "")
   end)
 end
@@ -256,9 +242,7 @@ end
 local LINES = { time = "gpu_ns",
   rows = function(results) return results.lines and results.lines.rows end,
   key = function(line) return keys.tuple(line.stage, line.line, line["function"]) end,
-  place = function(one)
-    return keys.tuple(one.row.stage, one.row.line:gsub(":%d+$", ""), one.row["function"])
-  end,
+  match = match_moved,
   about = function(line, was)
     return { stage = line.stage, line = line.line, ["function"] = line["function"],
       module = line.module, was = was and was.line ~= line.line and was.line or nil }
@@ -270,28 +254,7 @@ local MODULES = { time = "gpu_self_ns",
     return #list > 0 and list or nil
   end,
   key = function(module) return keys.tuple(module.stage, module.name) end,
-  place = function() return nil end,
   about = function(module) return { stage = module.stage, name = module.name } end }
-
-
--- Stages that both sides have, a set; and those of them whose kernels can be compared.
-local function common(stages)
-  local names, with_kernels = {}, {}
-  for _, stage in ipairs(stages) do
-    local is_common = stage.before and stage.after
-    names[stage.name] = is_common and true or nil
-    with_kernels[stage.name] = is_common and both_known(stage) or nil
-  end
-  return names, with_kernels
-end
-
-
--- What is wrong with a capture that cannot be taken at face value; nil of others.
-local function poor(results)
-  if not results.integrity or results.integrity.verdict ~= "poor" then return nil end
-  local seen = lists.find(results.integrity.checks, "level", "problem")
-  return seen and seen.text or "see its integrity"
-end
 
 
 -- CUDA graphs that were traced as one row each hide their kernels; captures that lost something
@@ -303,10 +266,11 @@ local function notes_of(stages, before, after)
     if why then notes[#notes + 1] = why .. ": its totals cannot be compared." end
   end
   for _, side in ipairs { before, after } do
-    local wrong = poor(side.results)
-    if wrong then
+    local integrity = side.results.integrity
+    if integrity and integrity.verdict == "poor" then
+      local seen = lists.find(integrity.checks, "level", "problem")
       notes[#notes + 1] = ("%s cannot be taken at face value, and no change in it: %s."):format(
-        side.name, wrong)
+        side.name, seen and seen.text or "see its integrity")
     end
     local totals = side.results.totals
     if totals and (totals.graphs or 0) > 0 then
@@ -323,8 +287,12 @@ end
 -- llmprof.report.columns that are named compare_*.
 function comparison.make(before, after)
   local stages = all_stages(before, after)
-  check_common(stages, before, after)
-  local both, with_kernels = common(stages)
+  local both, with_kernels = {}, {}
+  for _, stage in ipairs(stages) do
+    local is_common = stage.before and stage.after
+    both[stage.name] = is_common and true or nil
+    with_kernels[stage.name] = is_common and both_known(stage) or nil
+  end
   return { before = before, after = after, differences = differences.list(before, after),
     notes = notes_of(stages, before, after), times = time_rows(stages, before, after),
     work = work_rows(stages, before, after), where = where_rows(stages, before, after),
@@ -377,16 +345,6 @@ local function find(metric, runs, first, last, places)
 end
 
 
-local function differences_text(before, after)
-  local list = differences.list(before, after)
-  local said = lists.map(lists.first(list, DIFFERENCES), function(row)
-    return ("%s %s -> %s"):format(row.name, row.before or "(none)", row.after or "(none)")
-  end)
-  if #list > #said then said[#said + 1] = ("%d more"):format(#list - #said) end
-  return #said > 0 and table.concat(said, ", ") or nil
-end
-
-
 -- Lay the changes over the rows at whose runs they begin: the runs from one change to the
 -- next against those before.
 local function add_changes(rows, metric, runs, places)
@@ -396,7 +354,10 @@ local function add_changes(rows, metric, runs, places)
       local row = rows[place]
       row.verdict, row.share = judged.verdict, judged.share
       row.low, row.high = judged.low_share, judged.high_share
-      row.because = differences_text(runs[place - 1], runs[place])
+      local list = differences.list(runs[place - 1], runs[place])
+      local said = lists.map(lists.first(list, DIFFERENCES), differences.text)
+      if #list > #said then said[#said + 1] = ("%d more"):format(#list - #said) end
+      row.because = #said > 0 and table.concat(said, ", ") or nil
     end
   end
 end

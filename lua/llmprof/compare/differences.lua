@@ -13,28 +13,6 @@ local not_compared = { ["out"] = true, ["run.id"] = true, ["run.root"] = true,
   ["nsys.preset"] = true, ["ncu.preset"] = true }
 
 
-local function device_text(devices)
-  local first = devices and devices[1]
-  if not first or not first.name then return nil end
-  return #devices > 1 and ("%d x %s"):format(#devices, first.name) or first.name
-end
-
-
-local function clock_check(results)
-  local check = results.integrity and lists.find(results.integrity.checks, "name", "clocks")
-  if check and check.level ~= "ok" then return check.text end
-  return results.integrity and "not held down" or nil
-end
-
-
-local function stages_from(results)
-  if results.inferred then
-    return ("inferred, confidence %.2f"):format(results.inferred.confidence)
-  end
-  return results.repeats.whole_run and "the whole run" or "NVTX ranges"
-end
-
-
 local function timeline(results) return results.source.timeline or {} end
 
 
@@ -44,13 +22,6 @@ local function graph_trace(results)
   if (totals.graphs or 0) > 0 then return "one row each" end
   local nodes = totals.graph_kernels
   return nodes and (nodes > 0 and "kernel by kernel" or "none ran")
-end
-
-
--- "5c62cc7106", with a "+" where files were changed since.
-local function commit_text(results)
-  local commit = results.environment.commit
-  return commit and commit:sub(1, 10) .. (results.environment.commit_changed and "+" or "")
 end
 
 
@@ -65,8 +36,15 @@ local facts = {
     return described and ("%d"):format(described.parameters.total)
   end },
   { "run", "recipe", function(r) return r.run.recipe end },
-  { "run", "commit", commit_text },
-  { "machine", "GPU", function(r) return device_text(r.environment.devices) end },
+  { "run", "commit", function(r) -- "5c62cc7106", with a "+" where files were changed since
+    local commit = r.environment.commit
+    return commit and commit:sub(1, 10) .. (r.environment.commit_changed and "+" or "")
+  end },
+  { "machine", "GPU", function(r)
+    local devices = r.environment.devices or {}
+    local name = devices[1] and devices[1].name
+    return name and #devices > 1 and ("%d x %s"):format(#devices, name) or name
+  end },
   { "machine", "driver", function(r) return r.environment.driver end },
   { "machine", "CUDA", function(r) return r.environment.cuda end },
   { "machine", "torch", function(r) return r.environment.torch end },
@@ -77,7 +55,11 @@ local facts = {
   { "clocks", "held while a kernel ran", function(r)
     return r.hardware and r.hardware.clock and ("%.0f MHz"):format(r.hardware.clock.hz / 1e6)
   end },
-  { "clocks", "throttling", clock_check },
+  { "clocks", "throttling", function(r)
+    local check = r.integrity and lists.find(r.integrity.checks, "name", "clocks")
+    if check and check.level ~= "ok" then return check.text end
+    return r.integrity and "not held down" or nil
+  end },
   { "clocks", "power limit W", function(r)
     local gpu = (r.environment.gpus or {})[1]
     return gpu and gpu.power_limit_w
@@ -90,7 +72,10 @@ local facts = {
   { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
   { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
   end },
-  { "capture", "stages", stages_from },
+  { "capture", "stages", function(r)
+    if r.inferred then return ("inferred, confidence %.2f"):format(r.inferred.confidence) end
+    return r.repeats.whole_run and "the whole run" or "NVTX ranges"
+  end },
   { "capture", "integrity", function(r) return r.integrity and r.integrity.verdict end },
   { "llmprof", "version", function(r) return r.run.llmprof end },
 }
@@ -127,19 +112,6 @@ local function add(list, group, name, before, after)
 end
 
 
--- What a stage that both have worked on: more steps are no slowdown. Tokens as far as both sides
--- say.
-local function add_amounts(list, before, after)
-  for _, old in ipairs(before.stages) do
-    local new = lists.find(after.stages, "name", old.name)
-    if new and old.tokens and new.tokens then
-      add(list, "work", old.name .. " tokens", old.tokens, new.tokens)
-    end
-    if new then add(list, "work", old.name .. " steps", old.steps, new.steps) end
-  end
-end
-
-
 -- Every key that either side has, when both say anything at all.
 local function add_all(list, group, before, after, skip)
   if not before or not after then return end
@@ -162,13 +134,9 @@ local function settings(metrics)
 end
 
 
--- The configuration sets infer.batch and the workload says batch: one of them is
--- enough, where they say the same.
-local function said_before(list, key, before, after)
-  return lists.any(list, function(row)
-    return row.group == "workload" and row.before == before and row.after == after
-      and ("." .. key):sub(-#row.name - 1) == "." .. row.name
-  end)
+-- A row as text: "torch 2.3 -> 2.4".
+function differences.text(row)
+  return ("%s %s -> %s"):format(row.name, row.before or "(none)", row.after or "(none)")
 end
 
 
@@ -180,13 +148,23 @@ function differences.list(before, after)
     local group, name, value = table.unpack(fact)
     add(list, group, name, value(before.results), value(after.results))
   end
-  add_amounts(list, before.results, after.results)
+  for _, was in ipairs(before.results.stages) do -- more steps are no slowdown
+    local is = lists.find(after.results.stages, "name", was.name)
+    if is and was.tokens and is.tokens then
+      add(list, "work", was.name .. " tokens", was.tokens, is.tokens)
+    end
+    if is then add(list, "work", was.name .. " steps", was.steps, is.steps) end
+  end
   add_all(list, "workload", settings(before.metrics), settings(after.metrics),
     function() return false end)
   local old = before.config and flat(before.config, "", {})
   local new = after.config and flat(after.config, "", {})
   add_all(list, "configuration", old, new, function(key, was, is)
-    return not_compared[key] or said_before(list, key, was, is)
+    -- infer.batch and the workload's batch: one of them is enough, where they say the same
+    return not_compared[key] or lists.any(list, function(row)
+      return row.group == "workload" and row.before == was and row.after == is
+        and ("." .. key):sub(-#row.name - 1) == "." .. row.name
+    end)
   end)
   return list
 end

@@ -3,8 +3,8 @@
 --
 -- A kernel that is gone and one that is new are taken for one another when they
 -- agree in enough of: the shape of their launches, the calls per step, the category,
--- and the kernels just before and after them in the stage's sequence (where the
--- traces are at hand). The best agreements are taken first.
+-- and the kernels that are first launched just before and after them in the stage
+-- (where the traces are at hand). The best agreements are taken first.
 local errors = require "llmprof.process.errors"
 local metrics = require "llmprof.compare.metrics"
 local stages = require "llmprof.analysis.stages.find"
@@ -18,76 +18,93 @@ local kernels = {}
 
 -- ---- the order of launches ----
 
--- The kernels of the last used instance of each stage, in their order.
-local function kernels_of(trace, found, results)
-  local frame = errors.check(trace:frame "kernels")
-  stages.label(trace, frame, found)
-  if not found.whole then
-    local last, ranges = {}, {}
-    for _, instance in ipairs(found.instances) do
-      if instance.used and not instance.parent then last[instance.stage] = instance.range end
-    end
-    for _, stage in ipairs(results.stages) do ranges[#ranges + 1] = last[stage.name] end
-    frame = frame:where { stage_range = ranges }
-  end
-  return frame:sort { { "start" } }
-end
-
-
-local function key_of(stage, part, name)
-  return keys.tuple(stage or stages.WHOLE_RUN, part, name or "")
-end
-
-
--- Of the kernels of a side, by keys.tuple(stage, part, name): { previous, next }, the keys of the
--- kernels that are mostly around it, of several the first by name (absent at an end of the stage).
--- Empty without a trace.
+-- Of the kernels of a side in the last used instance of each stage, by keys.tuple(stage, part,
+-- name): { previous, next }, the keys of those that are launched first before and after it is
+-- (absent at an end of the stage). Empty without a trace.
 function kernels.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
   local found = stages.find(trace, side.results.stages, side.results.repeats)
-  local list, around, by = kernels_of(trace, found, side.results), {}, { "stage", "part", "name" }
-  for _, kernel in ipairs(list:group { by = by }) do
-    around[key_of(kernel.stage, kernel.part, kernel.name)] = {}
+  local list, last = errors.check(trace:frame "kernels"), {}
+  stages.label(trace, list, found)
+  for _, instance in ipairs(found.instances) do
+    if instance.used and not instance.parent then last[instance.stage] = instance.range end
   end
-  for _, column in ipairs(by) do
-    list:lag { column = column, offset = -1, name = "next_" .. column }
+  if not found.whole then
+    list = list:where { stage_range = lists.map(side.results.stages, function(stage)
+      return last[stage.name]
+    end) }
   end
-  local pairs_of = list:slice(1, #list - 1):group {
-    by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }
-  lists.sort(pairs_of, "-count", "stage", "part", "name", "next_part", "next_name")
-  for _, pair in ipairs(pairs_of) do
-    if pair.stage == pair.next_stage then
-      local key = key_of(pair.stage, pair.part, pair.name)
-      local next_key = key_of(pair.next_stage, pair.next_part, pair.next_name)
-      around[key].next = around[key].next or next_key
-      around[next_key].previous = around[next_key].previous or key
-    end
+  local around, before = {}, {}
+  local groups = list:group { by = { "stage", "part", "name" },
+    columns = { { "first", "min", "start" } } }:sort { { "first" }, { "name" } }
+  for i = 1, #groups do
+    local stage = groups:get(i, "stage") or stages.WHOLE_RUN
+    local key = keys.tuple(stage, groups:get(i, "part"), groups:get(i, "name") or "")
+    local previous = before[stage]
+    around[key], before[stage] = { previous = previous }, key
+    if previous then around[previous].next = key end
   end
   return around
 end
 
 
--- Points of an agreement, and how many make two kernels one.
-local POINTS = { shape = 2, calls = 1, category = 1, neighbour = 2 }
-local ENOUGH = 4
+-- ---- what two sides have ----
+
+-- What any run of a side has, a list and by key, the fields being the means of the runs; nil where
+-- no run has anything. Entries get `runs`, those of each run, {} where it has none.
+local function gather(side, what)
+  local list, by_key, count = {}, {}, 0
+  for _, run in ipairs(side.runs) do
+    local own = what.gather(run)
+    if own then count = count + 1 end
+    for _, entry in ipairs(own or {}) do
+      local all = lists.entry(list, by_key, entry.key, keys.merged(entry, { runs = {} }))
+      all.runs[count] = entry
+    end
+  end
+  for _, entry in ipairs(list) do
+    for i = 1, count do entry.runs[i] = entry.runs[i] or {} end
+    for _, field in ipairs(what.fields) do
+      entry[field] = lists.sum(entry.runs, field) / count
+    end
+  end
+  if count == 0 then return nil end
+  return list, by_key
+end
+
+
+-- Rows of what two sides have, those of before first; nil unless both have such. what:
+-- gather(run), a list of entries with a key, or nil; fields, those that are numbers; row(old, new);
+-- match(gone, fresh) gives, by key of an entry that is gone, the new one that it has become.
+function kernels.pairs(before, after, what)
+  local old, old_by_key = gather(before, what)
+  local new, new_by_key = gather(after, what)
+  if not (old and new) then return nil end
+  local function without(list, other)
+    return lists.filtered(list, function(entry) return not other[entry.key] end)
+  end
+  local matched, taken = keys.merged(new_by_key), {}
+  if what.match then
+    matched = keys.merged(matched, what.match(without(old, new_by_key), without(new, old_by_key)))
+  end
+  local rows = lists.map(old, function(one)
+    local same = matched[one.key]
+    if same then taken[same.key] = true end
+    return what.row(one, same)
+  end)
+  return lists.add(rows, lists.map(new, function(one)
+    return not taken[one.key] and what.row(nil, one) or nil
+  end))
+end
 
 
 -- ---- one side ----
 
-local function add_shapes(entry, kernel, count, steps)
-  for _, shape in ipairs(kernel.shapes or {}) do
-    local text = ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
-    entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / count / steps
-  end
-end
-
-
 -- Kernels of a run by stage, part and name, several GPUs together: list of { key,
 -- stage, part, name, label, category, calls and ns (per instance of the stage),
--- rate (calls per step), shapes (text -> calls per step) }, and these by key. wanted: names of
--- stages, a set.
-local function gather(run, wanted)
+-- rate (calls per step), shapes (text -> calls per step) }. wanted: names of stages, a set.
+local function kernels_of(run, wanted)
   local list, by_key = {}, {}
   for _, kernel in ipairs(run.results.kernels) do
     local stage = wanted[kernel.stage] and metrics.stage(run, kernel.stage)
@@ -100,51 +117,31 @@ local function gather(run, wanted)
       entry.calls = entry.calls + kernel.calls / count
       entry.ns = entry.ns + kernel.total_ns / count
       entry.rate = entry.calls / steps
-      add_shapes(entry, kernel, count, steps)
+      for _, shape in ipairs(kernel.shapes or {}) do
+        local text = ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
+        entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / count / steps
+      end
     end
   end
-  return list, by_key
-end
-
-
--- What any run of a side has, the fields being the means of the runs, a list and by key; nil where
--- no run has anything. gather(run): a list of entries with a key and these by key, or nil. Entries
--- get `runs`, those of each run, {} where it has none.
-function kernels.gather_side(side, gather_run, fields)
-  local list, by_key, runs = {}, {}, {}
-  for _, run in ipairs(side.runs) do
-    local own, own_by_key = gather_run(run)
-    for _, entry in ipairs(own or {}) do lists.entry(list, by_key, entry.key, entry) end
-    if own then runs[#runs + 1] = own_by_key end
-  end
-  for i, first in ipairs(list) do
-    local entry = keys.merged(first)
-    entry.runs = {}
-    for k, run in ipairs(runs) do entry.runs[k] = run[entry.key] or {} end
-    for _, field in ipairs(fields) do entry[field] = lists.sum(entry.runs, field) / #runs end
-    list[i], by_key[entry.key] = entry, entry
-  end
-  if #runs == 0 then return nil end
-  return list, by_key
+  return list
 end
 
 
 -- ---- the same work under another name ----
 
--- Share of the calls that were launched in the same shapes.
-local function shared_shapes(old, new)
-  local shared = 0
+-- Points of an agreement, and how many make two kernels one.
+local POINTS = { shape = 2, calls = 1, category = 1, neighbour = 2 }
+local ENOUGH = 4
+
+
+-- Points for two kernels of the same stage and part: for shapes the share of the calls that were
+-- launched in the same ones.
+local function agreement(old, new, around)
+  local shared, rate = 0, math.max(old.rate, new.rate)
   for text, calls in pairs(old.shapes) do
     shared = shared + math.min(calls, new.shapes[text] or 0)
   end
-  local rate = math.max(old.rate, new.rate)
-  return rate > 0 and shared / rate or 0
-end
-
-
--- Points for two kernels of the same stage and part.
-local function agreement(old, new, around)
-  local points = POINTS.shape * shared_shapes(old, new)
+  local points = POINTS.shape * (rate > 0 and shared / rate or 0)
     + (old.rate == new.rate and POINTS.calls or 0)
     + (old.category == new.category and POINTS.category or 0)
   local before, after = around.before[old.key], around.after[new.key]
@@ -154,40 +151,29 @@ local function agreement(old, new, around)
 end
 
 
-local function place_of(kernel)
-  return ("%s/%s/%s"):format(kernel.stage, kernel.part or "", kernel.name)
-end
-
-
-local function candidates(gone, new, around)
-  local list = {}
+-- By key of the kernel that is gone the new one.
+local function match_renamed(gone, fresh, around)
+  local candidates, renamed, taken = {}, {}, {}
   for _, old in ipairs(gone) do
-    for _, other in ipairs(new) do
-      if old.stage == other.stage and old.part == other.part then
-        local points = agreement(old, other, around)
-        if points >= ENOUGH then
-          list[#list + 1] = { old = old, new = other, points = points }
-        end
+    for _, new in ipairs(fresh) do
+      local is_near = old.stage == new.stage and old.part == new.part
+      local points = is_near and agreement(old, new, around) or 0
+      if points >= ENOUGH then
+        candidates[#candidates + 1] = { old = old, new = new, points = points,
+          stage = old.stage, part = old.part or "", was = old.name, name = new.name }
       end
     end
   end
-  table.sort(list, lists.by("-points", function(pair) return place_of(pair.old) end,
-    function(pair) return place_of(pair.new) end))
-  return list
-end
-
-
--- By key of the kernel that is gone the new one.
-local function match_renamed(gone, new, around)
-  local renamed, taken = {}, {}
-  for _, candidate in ipairs(candidates(gone, new, around)) do
-    if not renamed[candidate.old.key] and not taken[candidate.new.key] then
-      renamed[candidate.old.key], taken[candidate.new.key] = candidate.new, true
+  for _, one in ipairs(lists.sort(candidates, "-points", "stage", "part", "was", "name")) do
+    if not renamed[one.old.key] and not taken[one.new.key] then
+      renamed[one.old.key], taken[one.new.key] = one.new, true
     end
   end
   return renamed
 end
 
+
+-- ---- rows ----
 
 local function row_of(old, new)
   local one, last = old or new, new or old
@@ -213,8 +199,6 @@ local function noise_of(stage, before, after)
 end
 
 
-local judged_fields = { "low", "high", "p", "verdict", "noise" }
-
 -- A process's group of samples of each run: ns of a kernel.
 local function samples_of(entry)
   return lists.map(entry.runs, function(own) return { own.ns or 0 } end)
@@ -238,29 +222,10 @@ local function add_verdicts(rows, before, after)
   end
   verdict.correct(tested)
   for _, judged in ipairs(tested) do
-    for _, field in ipairs(judged_fields) do judged.row[field] = judged[field] end
-    judged.row.holm_p, judged.row.verdict_why = judged.holm_p, judged.why
+    local row = judged.row
+    row.low, row.high, row.p, row.holm_p = judged.low, judged.high, judged.p, judged.holm_p
+    row.verdict, row.verdict_why = judged.verdict, judged.why
   end
-end
-
-
--- Entries whose key another side does not have.
-function kernels.without(list, other)
-  return lists.filtered(list, function(entry) return not other[entry.key] end)
-end
-
-
--- Rows of both lists, make(old, new) each; matched: by key of an old one the new one.
-function kernels.paired(old, new, matched, make)
-  local taken = {}
-  local rows = lists.map(old, function(one)
-    local same = matched[one.key]
-    if same then taken[same.key] = true end
-    return make(one, same)
-  end)
-  return lists.add(rows, lists.map(new, function(one)
-    return not taken[one.key] and make(nil, one) or nil
-  end))
 end
 
 
@@ -272,16 +237,12 @@ end
 -- verdict_why, low and high (the interval of the difference in ns), p and holm_p: see
 -- llmprof.compare.verdict.
 function kernels.compare(before, after, wanted)
-  local function of(side)
-    return kernels.gather_side(side, function(run) return gather(run, wanted) end,
-      { "ns", "calls" })
-  end
-  local old, old_by_key = of(before)
-  local new, new_by_key = of(after)
-  local gone, fresh = kernels.without(old, new_by_key), kernels.without(new, old_by_key)
-  local renamed = #gone > 0 and #fresh > 0 and match_renamed(gone, fresh,
-    { before = kernels.neighbours(before), after = kernels.neighbours(after) }) or {}
-  local rows = kernels.paired(old, new, keys.merged(new_by_key, renamed), row_of)
+  local rows = kernels.pairs(before, after, { fields = { "ns", "calls" }, row = row_of,
+    gather = function(run) return kernels_of(run, wanted) end,
+    match = function(gone, fresh)
+      return #gone > 0 and #fresh > 0 and match_renamed(gone, fresh,
+        { before = kernels.neighbours(before), after = kernels.neighbours(after) }) or {}
+    end })
   add_verdicts(rows, before, after)
   return verdict.by_change(rows, "where", "name")
 end

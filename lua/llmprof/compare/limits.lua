@@ -41,36 +41,24 @@ function limits.check_options(given)
 end
 
 
-local function amount_of(text, metric, number, unit)
-  if metric.unit ~= "ms" then
-    if unit ~= "" and unit ~= metric.unit then
-      bad(text, ("%s has %s, not '%s'"):format(metric.path,
-        metric.unit and "the unit " .. metric.unit or "no unit", unit))
-    end
-    return number
-  end
-  local factor = time_units[unit]
-  if not factor then
-    bad(text, unit == "" and metric.path .. " is a time: a unit is needed (ms, %)"
-      or ("no unit '%s': %%, ns, us, ms or s"):format(unit))
-  end
-  return number * factor
-end
-
-
 local function parse_limit(text)
   local path, operator, sign, digits, unit = text:match
     "^(.-)%s*([<>])%s*([+-]?)%s*([%d.]+)%s*(%S*)$"
   local number = tonumber(digits)
   if not path or path == "" or not number then bad(text, "not a limit") end
   if sign == "-" then number = -number end
-  local limit = { text = text, metric = metrics.parse(path), operator = operator }
+  local metric = metrics.parse(path)
+  local limit = { text = text, metric = metric, operator = operator, number = number,
+    kind = sign == "" and "value" or "difference" }
   if unit == "%" then
     if sign == "" then bad(text, "a share is one of the value before: +3% or -3%") end
     limit.kind, limit.number = "share", number / 100
-  else
-    limit.kind = sign == "" and "value" or "difference"
-    limit.number = amount_of(text, limit.metric, number, unit)
+  elseif metric.unit == "ms" then
+    if not time_units[unit] then bad(text, path .. " is a time: in %, ns, us, ms or s") end
+    limit.number = number * time_units[unit]
+  elseif unit ~= "" and unit ~= metric.unit then
+    bad(text, ("%s has %s, not '%s'"):format(metric.path,
+      metric.unit and "the unit " .. metric.unit or "no unit", unit))
   end
   return limit
 end
@@ -106,25 +94,21 @@ local function bound_of(limit, judged)
 end
 
 
--- Does the interval of a figure that is within the limit go beyond it?
-local function reaches(limit, judged)
-  if not judged.low or judged.verdict == "same" then return false end
-  if limit.operator == ">" then return (judged.high or math.huge) > bound_of(limit, judged) end
-  return judged.low < bound_of(limit, judged)
-end
-
-
 -- The outcome, and why it is not known. A limit on the value itself says nothing of a change:
 -- the verdict does not matter.
 local function outcome_of(limit, judged, strict)
-  local why = judged.why
-  if judged.incomparable and limit.kind ~= "value" then
-    return strict and "broken" or verdict.UNKNOWN, why
-  elseif not is_beyond(limit, judged) then
-    if limit.kind == "value" or not reaches(limit, judged) then return "kept", why end
+  local is_value, why = limit.kind == "value", judged.why
+  local is_known = is_value or judged.verdict ~= verdict.UNKNOWN and not judged.incomparable
+  if is_beyond(limit, judged) then
+    if is_known then return "broken", why end
+  elseif is_value or not judged.incomparable then
+    local low, high = judged.low, judged.high or math.huge -- may the interval go beyond it?
+    local bound = bound_of(limit, judged)
+    if is_value or not low or judged.verdict == "same"
+      or limit.operator == ">" and high <= bound or limit.operator == "<" and low >= bound then
+      return "kept", why
+    end
     why = "the interval holds the limit"
-  elseif limit.kind == "value" or judged.verdict ~= verdict.UNKNOWN then
-    return "broken", why
   end
   return strict and "broken" or verdict.UNKNOWN, why
 end
@@ -170,24 +154,21 @@ end
 -- find a change that is none about as often as the last one alone (Haybittle and Peto).
 local INTERIM = 0.001
 
--- Will more samples leave the outcome of a limit as it is? They will if the interval lies on
--- one side of the limit, and if nothing of it varies.
-local function is_settled(limit, judged)
-  if limit.kind == "value" then return true end
-  if judged.verdict == verdict.UNKNOWN and is_beyond(limit, judged) then return false end
-  if not judged.low then return judged.verdict ~= verdict.UNKNOWN and not judged.assumed end
-  local bound = bound_of(limit, judged)
-  return judged.low > bound or (judged.high or math.huge) < bound
-end
-
-
 -- Are the limits decided before as many samples were taken as may be: is one broken, or is none
--- left that more samples could change?
+-- left that more samples could change? They leave an outcome as it is if the interval lies on one
+-- side of the limit, and if nothing of it varies.
 function limits.are_settled(list, before, after)
   local open = false
   for _, limit in ipairs(list) do
-    local judged = judge(limit, before, after, INTERIM)
-    local settled = is_settled(limit, judged)
+    local judged, settled = judge(limit, before, after, INTERIM), true
+    local is_known, bound = judged.verdict ~= verdict.UNKNOWN, bound_of(limit, judged)
+    if limit.kind ~= "value" and not is_known and is_beyond(limit, judged) then
+      settled = false
+    elseif limit.kind ~= "value" and judged.low then
+      settled = judged.low > bound or (judged.high or math.huge) < bound
+    elseif limit.kind ~= "value" then
+      settled = is_known and not judged.assumed
+    end
     if settled and outcome_of(limit, judged) == "broken" then return true end
     open = open or not settled
   end

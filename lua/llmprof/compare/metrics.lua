@@ -85,8 +85,6 @@ end
 function metrics.stage(side, name) return lists.find(side.results.stages, "name", name) end
 
 
-local inside_graphs = { kernels = true, copies = true }
-
 -- Is every kernel of a stage known? Those of a CUDA graph that was traced as one
 -- row are not.
 function metrics.kernels_known(stage)
@@ -98,32 +96,12 @@ end
 
 -- Does the stage tell what it did of a field: "kernels", "copies", "launches", ...?
 function metrics.is_known(stage, field)
-  return not inside_graphs[field] or metrics.kernels_known(stage)
+  return field ~= "kernels" and field ~= "copies" or metrics.kernels_known(stage)
 end
 
 
 -- The samples of a process, or the processes of a side; nil for none.
 local function group_of(values) return #values > 0 and values or nil end
-
-
-local function from_instances(stage, definition)
-  return group_of(lists.map(lists.filtered(stage.instances, "used"), function(instance)
-    local value = instance[definition.field]
-    -- copies are copies and sets, as in the reports
-    if definition.field == "copies" then value = value + (instance.sets or 0) end
-    return value and value * (definition.scale or 1)
-  end))
-end
-
-
-local function from_repeats(run, definition)
-  local latency = run.results.latency or {}
-  return group_of(lists.map(lists.filtered(latency.repeats or {}, "used"), function(entry)
-    local value = entry[definition.repeat_field]
-    local is_left_out = cold.left_out(run.results.repeats, entry.rep, definition.stage)
-    return value and not is_left_out and value * (definition.scale or 1) or nil
-  end))
-end
 
 
 -- GPU time of a category per instance, in ms; 0 in a stage that has none of it.
@@ -143,16 +121,28 @@ end
 
 
 local function of_one_run(run, metric)
-  local definition = definitions[metric.key]
-  if metric.key == "category" then return from_categories(run, metric) end
-  if definition.repeat_field then return from_repeats(run, definition) end
-  if definition.cost_field then
+  local definition, latency = definitions[metric.key], run.results.latency or {}
+  local scale = definition.scale or 1
+  if metric.key == "category" then
+    return from_categories(run, metric)
+  elseif definition.repeat_field then
+    return group_of(lists.map(lists.filtered(latency.repeats or {}, "used"), function(entry)
+      local value = entry[definition.repeat_field]
+      local is_left_out = cold.left_out(run.results.repeats, entry.rep, definition.stage)
+      return value and not is_left_out and value * scale or nil
+    end))
+  elseif definition.cost_field then
     local cost = run.results.running_cost
     return cost and group_of { cost[definition.cost_field] }
   end
   local stage = metrics.stage(run, metric.stage)
   if not stage or not metrics.is_known(stage, metric.key) then return nil end
-  return from_instances(stage, definition)
+  return group_of(lists.map(lists.filtered(stage.instances, "used"), function(instance)
+    local value = instance[definition.field]
+    -- copies are copies and sets, as in the reports
+    if metric.key == "copies" then value = value + (instance.sets or 0) end
+    return value and value * scale
+  end))
 end
 
 
@@ -163,12 +153,10 @@ end
 
 -- ---- samples without a profiler ----
 
-local function in_ms(ns) return ns and ns / 1e6 end
-
-
 local function stage_ms(rep, name)
   local stage = rep.stages[name]
-  return stage and in_ms(own_times.instance_ns(stage)) or nil
+  local ns = stage and own_times.instance_ns(stage)
+  return ns and ns / 1e6
 end
 
 
@@ -178,7 +166,8 @@ local plain_values = {
   ttft = function(rep) return stage_ms(rep, PREFILL) end,
   tpot = function(rep, _, batch)
     local stage = rep.stages[DECODE]
-    return stage and in_ms(own_times.step_ns(stage, batch))
+    local ns = stage and own_times.step_ns(stage, batch)
+    return ns and ns / 1e6
   end,
   tokens_per_s = function(rep, _, batch)
     local stage = rep.stages[DECODE]
@@ -303,8 +292,7 @@ function metrics.judge(metric, before, after, level)
   if not (old and new) then
     old, new, basis = profiled(before, metric), profiled(after, metric), "profiled"
   end
-  if not old then return nil, absent(metric, before) end
-  if not new then return nil, absent(metric, after) end
+  if not (old and new) then return nil, absent(metric, old and after or before) end
   local definition = definitions[metric.key]
   local judged = verdict.judge(old, new, { better = definition.better, exact = definition.exact,
     noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil,
@@ -336,7 +324,6 @@ function metrics.value(metric, side)
   local groups, basis = plain(side, metric), "plain"
   if not groups then groups, basis = profiled(side, metric), "profiled" end
   if groups then return verdict.mean(groups), basis, #groups end
-  return nil
 end
 
 

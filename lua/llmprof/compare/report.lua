@@ -30,20 +30,6 @@ local function largest(rows, options)
 end
 
 
-local function notable(rows)
-  return lists.filtered(rows, function(row) return row.share and row.share >= NOTABLE end)
-end
-
-
-local function side_row(role, side)
-  local results = side.results
-  local model = results.model.name and words.model_name(results) or nil
-  return { role = role, name = side.name, kind = side.kind, model = model,
-    gpu = words.gpu_name(results), recipe = results.run.recipe, runs = #side.runs,
-    repeats = results.repeats and results.repeats.used, plain_runs = side.plain_runs }
-end
-
-
 local times_about = "Times are those of the workload without the profiler (plain) where both "
   .. "sides have them, else those of the timeline (profiled). The interval of 95 % is by "
   .. "processes. With one run per side how much runs differ is not known: a change counts beyond "
@@ -64,7 +50,10 @@ local sections = {
   { "where", "Where the change is",
     about = "GPU time by category of kernel, and GPU idle time by what the CPU did meanwhile; "
       .. "on the timeline, per instance of the stage. Rows make up 1 % of its change or more.",
-    shown = notable, empty = "No stage is on both sides." },
+    shown = function(rows)
+      return lists.filtered(rows, function(row) return row.share and row.share >= NOTABLE end)
+    end,
+    empty = "No stage is on both sides." },
   { "lines", "Lines of the program",
     about = "GPU time of what each line launched, and the GPU's idle time before, per instance of "
       .. "the stage; a line that moved within its function is one. The largest changes first.",
@@ -84,7 +73,14 @@ local sections = {
 
 local function rows_of(section, made)
   if section[1] ~= "sides" then return made[section[1]] end
-  return { side_row("before", made.before), side_row("after", made.after) }
+  return lists.map({ "before", "after" }, function(role)
+    local side = made[role]
+    local results = side.results
+    return { role = role, name = side.name, kind = side.kind, gpu = words.gpu_name(results),
+      model = results.model.name and words.model_name(results) or nil,
+      recipe = results.run.recipe, runs = #side.runs,
+      repeats = results.repeats and results.repeats.used, plain_runs = side.plain_runs }
+  end)
 end
 
 
@@ -98,35 +94,23 @@ end
 
 local SAID = 3 -- stages in it
 
--- A change in words: "decode slower (+3.1 %)", "prefill: can't tell (+0.4 %)".
-local function change_words(row)
-  local said = row.label .. (row.verdict == verdict.UNKNOWN and ": " or " ") .. row.verdict
-  if not row.share or row.difference == 0 then return said end
-  return ("%s (%s%s %%)"):format(said, row.share > 0 and "+" or "",
-    text.number(row.share * 100, 1))
-end
-
-
 -- Stages without a parent, and the rest of the times.
 local function top_rows(rows)
   return lists.filtered(rows, function(row) return row.label:sub(1, #"·") ~= "·" end)
 end
 
 
--- Names of two sides: of paths the file's, with its folder where the files are called the same.
-local function short_names(before, after)
-  local function last(name) return name:match "([^/]*)/*$" end
-  local function two(name) return name:match "([^/]+)/[^/]+/*$" or name end
-  if before == after or last(before) ~= last(after) then return last(before), last(after) end
-  return two(before), two(after)
-end
-
-
--- What became of the stages, those that changed most first.
+-- What became of the stages, those that changed most first: "decode slower (+3.1 %), prefill:
+-- can't tell (+0.4 %)".
 local function headline(made, names)
   local list = lists.filtered(top_rows(made.times), function(row) return row.path:find "%.ms$" end)
   list = lists.stable(list, function(row) return -(row.of_change or 0) end)
-  local said = lists.map(lists.first(list, SAID), change_words)
+  local said = lists.map(lists.first(list, SAID), function(row)
+    local change = row.label .. (row.verdict == verdict.UNKNOWN and ": " or " ") .. row.verdict
+    if not row.share or row.difference == 0 then return change end
+    return ("%s (%s%s %%)"):format(change, row.share > 0 and "+" or "",
+      text.number(row.share * 100, 1))
+  end)
   if #list > SAID then said[#said + 1] = ("%d more"):format(#list - SAID) end
   names = names or { made.before.name, made.after.name }
   return ("%s against %s: %s"):format(names[2], names[1],
@@ -182,21 +166,18 @@ local function section_text(section, made, options)
 end
 
 
-local order = { broken = 1, [verdict.UNKNOWN] = 2, kept = 3 }
-
--- The first rows, of limits those that are not kept.
-local function first_rows(rows, most)
-  return lists.first(lists.stable(rows, function(row) return order[row.outcome] or 0 end), most)
-end
-
-
-local function markdown_table(name, rows)
-  return #rows > 0 and tables.render("md", filled(name, rows), rows) or nil
-end
-
-
 -- Rows of limits and of times before the details.
 local LIMITS, TIMES = 6, 8
+
+local order = { broken = 1, [verdict.UNKNOWN] = 2, kept = 3 }
+
+-- The first rows as a table, of limits those that are not kept; nil without rows.
+local function markdown_table(name, rows, most)
+  local first = lists.first(lists.stable(rows, function(row) return order[row.outcome] or 0 end),
+    most)
+  return #first > 0 and tables.render("md", filled(name, first), first) or nil
+end
+
 
 -- For a comment that people read on a page of a forge: the verdict, the limits and the times,
 -- and behind a click all sections.
@@ -204,8 +185,8 @@ local function to_markdown(made, options)
   local escape = tables.format("md").escape
   local pieces = { "## " .. escape(headline(made)) .. "\n" }
   if #made.notes > 0 then pieces[2] = escape(table.concat(made.notes, " ")) .. "\n" end
-  pieces[#pieces + 1] = markdown_table("limits", first_rows(made.limits or {}, LIMITS))
-  pieces[#pieces + 1] = markdown_table("times", first_rows(top_rows(made.times), TIMES))
+  pieces[#pieces + 1] = markdown_table("limits", made.limits or {}, LIMITS)
+  pieces[#pieces + 1] = markdown_table("times", top_rows(made.times), TIMES)
   for _, section in ipairs(sections) do
     local body = section_text(section, made, options)
     pieces[#pieces + 1] = body and ("<details><summary>%s</summary>\n\n%s\n</details>\n"):format(
@@ -235,24 +216,21 @@ local BRIEF_LIMITS, BRIEF_DIFFERENCES = 4, 3
 -- What explains most comes first: other work, another model, another machine.
 local weight = { work = 1, model = 2, run = 3, machine = 4, workload = 5, configuration = 6 }
 
-local function differences_line(differences)
-  local list = lists.stable(differences, function(row) return weight[row.group] or 7 end)
+-- Ten lines of Markdown, the verdict first. ran: a sentence on what ran.
+function report.brief(made, ran)
+  local escape = tables.format("md").escape
+  local list = lists.stable(made.differences, function(row) return weight[row.group] or 7 end)
   local said = lists.map(lists.first(list, BRIEF_DIFFERENCES), function(row)
     return ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
       row.after or "(none)"), 60, "middle"))
   end)
-  if #list == 0 then return "Nothing else that is recorded on both sides differs." end
-  return ("Differs as well: %s%s."):format(table.concat(said, ", "),
-    #list > #said and (", and %d more"):format(#list - #said) or "")
-end
-
-
--- Ten lines of Markdown, the verdict first. ran: a sentence on what ran.
-function report.brief(made, ran)
-  local escape = tables.format("md").escape
+  local differs = "Nothing else that is recorded on both sides differs."
+  if #list > 0 then
+    differs = ("Differs as well: %s%s."):format(table.concat(said, ", "),
+      #list > #said and (", and %d more"):format(#list - #said) or "")
+  end
   return ("**%s** %s.\n\n%s\n%s\n%s\n"):format(report.outcome { made }, escape(headline(made)),
-    markdown_table("limits", first_rows(made.limits, BRIEF_LIMITS)), escape(ran),
-    escape(differences_line(made.differences)))
+    markdown_table("limits", made.limits, BRIEF_LIMITS), escape(ran), escape(differs))
 end
 
 
@@ -295,9 +273,14 @@ local function page_section(section, made)
 end
 
 
--- A comparison as one HTML file. events: the bytes of the timelines of both sides, or nil.
+-- A comparison as one HTML file. events: the bytes of the timelines of both sides, or nil. Of
+-- paths the file's name is enough, with its folder where the files are called the same.
 function report.page(made, events)
-  local names = { short_names(made.before.name, made.after.name) }
+  local before, after = made.before.name, made.after.name
+  local function last(name) return name:match "([^/]*)/*$" end
+  local function two(name) return name:match "([^/]+)/[^/]+/*$" or name end
+  local short = before ~= after and last(before) == last(after) and two or last
+  local names = { short(before), short(after) }
   local title = headline(made, names)
   local out, both = { "<header>\n", writer.render(blocks.join(
     blocks.heading { level = 1, title = title },
@@ -320,23 +303,19 @@ end
 
 -- ---- for programs ----
 
-local function objects(section, rows)
-  local names = lists.joined(lists.map(columns["compare_" .. section[1]], "key"),
-    section.more or {})
-  return json.list(lists.map(rows, function(row)
-    local object = {}
-    for _, key in ipairs(names) do object[key] = row[key] == nil and json.null or row[key] end
-    return json.ordered(object, names)
-  end))
-end
-
-
 -- Every row of every table, unrounded, in the units of the keys.
 function report.object(made)
   local object, names = { notes = json.list(made.notes) }, {}
   for _, section in ipairs(sections) do
     local rows = rows_of(section, made)
-    if rows then names[#names + 1], object[section[1]] = section[1], objects(section, rows) end
+    local fields = lists.joined(lists.map(columns["compare_" .. section[1]], "key"),
+      section.more or {})
+    names[#names + 1] = rows and section[1]
+    object[section[1]] = rows and json.list(lists.map(rows, function(row)
+      local one = {}
+      for _, key in ipairs(fields) do one[key] = row[key] == nil and json.null or row[key] end
+      return json.ordered(one, fields)
+    end))
   end
   return json.ordered(object, lists.joined(names, { "notes" }))
 end

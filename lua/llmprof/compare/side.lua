@@ -39,25 +39,20 @@ local TOOLS = { spool = "collector", torch = "torch.profiler", xplane = "jax.pro
 side.shares = { least = 64 << 20, weight = 1.5 }
 
 
-local function results_of(trace, path)
+-- Results of a trace, as llmprof.analysis makes them. What they were made of is given back
+-- before another trace is read.
+function side.trace_results(path)
+  local trace = trace_file.open(path)
   local found = stages.find(trace, outermost.or_inferred(trace), "auto")
   if #found.instances == 0 then
     errors.raise("nothing", path .. ": no GPU operation and no NVTX range: nothing to compare")
   end
   local list, info = kernels.list(trace, found), trace:info()
   breakdown.categorize(list)
-  return analysis.results { run_id = path:match "([^/]+)$", recipe = "none", model = {},
+  local results = analysis.results { run_id = path:match "([^/]+)$", recipe = "none", model = {},
     source = { timeline = { from = "trace", tool = TOOLS[info.reader], file = path,
       export_schema = info.schema, export_product = info.product } },
     trace = trace, found = found, kernels = list, gpu = {} }
-end
-
-
--- Results of a trace, as llmprof.analysis makes them. What they were made of is given back
--- before another trace is read.
-function side.trace_results(path)
-  local trace = trace_file.open(path)
-  local results = results_of(trace, path)
   trace:close()
   interrupt.collect()
   return results
@@ -85,27 +80,14 @@ end
 
 -- What load(path) gives of a file, or nil where there is none.
 local function load_file(path, load)
-  if not files.is_file(path) then return nil end
-  return errors.check(load(path))
+  return files.is_file(path) and errors.check(load(path)) or nil
 end
 
 
+-- The workload's own numbers.
 local function load_metrics(folder, ran)
   return load_file(folder .. "/" .. layout.metrics_in(ran),
     function(path) return document.read(path, "metrics") end)
-end
-
-
--- Why a run's folder has no results.json, and what would mend it.
-local function unfinished(folder, root)
-  local hint = "a bundle, a run, a baseline or the export of a trace is expected"
-  if layout.find(folder, "manifest") then
-    local run = artifacts.open(folder, root)
-    hint = ("the run is '%s': continue it with --resume %s"):format(
-      tostring(run.manifest.status), run.id)
-  end
-  errors.raise("usage", folder .. ": no results.json: there is nothing to compare",
-    { hint = hint })
 end
 
 
@@ -141,6 +123,19 @@ local function config_of(tree, results)
 end
 
 
+-- Why a run's folder has no results.json, and what would mend it.
+local function unfinished(folder, root)
+  local hint = "a bundle, a run, a baseline or the export of a trace is expected"
+  if layout.find(folder, "manifest") then
+    local run = artifacts.open(folder, root)
+    hint = ("the run is '%s': continue it with --resume %s"):format(
+      tostring(run.manifest.status), run.id)
+  end
+  errors.raise("usage", folder .. ": no results.json: there is nothing to compare",
+    { hint = hint })
+end
+
+
 -- One run in a folder: see side.open.
 local function run_in(folder, name, hint, root)
   artifacts.check_links(folder)
@@ -168,38 +163,26 @@ function side.capture_of(run)
 end
 
 
--- Runs of several recipes are not runs of the same thing, and one capture that counts as several
--- processes would seem to have no noise.
-local function check_runs(runs)
-  local seen = {}
+-- A side of these runs, of which the first stands for what they have in common. Runs of several
+-- recipes are not runs of the same thing, and one capture that counts as several processes would
+-- seem to have no noise.
+local function of_runs(kind, name, runs)
+  local seen, first = {}, runs[1]
+  local recipe = first.results.run.recipe
   for _, run in ipairs(runs) do
     local capture = side.capture_of(run)
     if seen[capture] then
       errors.raise("usage", ("%s and %s are the same capture"):format(seen[capture].name, run.name),
         { hint = "how much runs differ, several captures tell" })
+    elseif run.results.run.recipe ~= recipe then
+      errors.raise("usage", ("%s is of recipe %s, %s of %s"):format(first.name, recipe, run.name,
+        run.results.run.recipe), { hint = "runs on one side are of the same thing" })
     end
     seen[capture] = run
-    local one, another = runs[1].results.run.recipe, run.results.run.recipe
-    if one ~= another then
-      errors.raise("usage", ("%s is of recipe %s, %s of %s"):format(runs[1].name, one, run.name,
-        another), { hint = "runs on one side are of the same thing" })
-    end
   end
-end
-
-
--- A side of these runs, of which the first stands for what they have in common.
-local function of_runs(kind, name, runs)
-  check_runs(runs)
-  local first = runs[1]
   return { kind = kind, name = name, runs = runs, results = first.results,
     metrics = first.metrics, config = first.config, trace = first.trace,
     plain_runs = lists.sum(runs, function(run) return #run.plain end) }
-end
-
-
-local function from_folder(folder, name, root)
-  return of_runs("run", name, { run_in(folder, name, nil, root) })
 end
 
 
@@ -213,34 +196,29 @@ end
 
 -- ---- by name ----
 
-local function not_found(word, root)
+-- analyse(path): results of a bare trace.
+local function open_one(word, root, analyse)
+  local chosen = word:match "^baseline:(.*)$"
+  local baseline = chosen and baselines.must_find(chosen, root)
+  if baseline then return from_baseline(baseline, chosen, root) end
+  if word ~= "" and files.is_file(word) then
+    return of_runs("trace", word,
+      { { name = word, results = analyse(word), plain = {}, trace = word } })
+  elseif word ~= "" and files.is_folder(word) then
+    local is_ours = layout.find(word, "results") or layout.find(word, "manifest")
+    return of_runs("run", word,
+      { run_in(is_ours and word or reports.of({ word }).dir, word, nil, root) })
+  elseif word ~= "" and layout.find(root .. "/" .. word, "manifest") then
+    local run = artifacts.open(word, root)
+    return of_runs("run", run.id, { run_in(run.dir, run.id, nil, root) })
+  end
+  baseline = baselines.find(word, root)
+  if baseline then return from_baseline(baseline, word, root) end
   local names = lists.joined(lists.map(artifacts.list(root), "id"),
     lists.map(baselines.list(root), "name"))
   errors.raise("usage", ("nothing to compare is called '%s'%s"):format(word,
     keys.suggestion(word, names)), { hint = ("a run or a baseline in %s, a bundle's folder or "
       .. "the export of a trace; llmprof ls lists the runs"):format(root) })
-end
-
-
--- analyse(path): results of a bare trace.
-local function open_one(word, root, analyse)
-  local chosen = word:match "^baseline:(.*)$"
-  if chosen then
-    return from_baseline(baselines.must_find(chosen, root), chosen, root)
-  elseif word == "" then
-    not_found(word, root)
-  elseif files.is_file(word) then
-    return of_runs("trace", word,
-      { { name = word, results = analyse(word), plain = {}, trace = word } })
-  elseif files.is_folder(word) then
-    local is_ours = layout.find(word, "results") or layout.find(word, "manifest")
-    return from_folder(is_ours and word or reports.of({ word }).dir, word, root)
-  elseif layout.find(root .. "/" .. word, "manifest") then
-    local run = artifacts.open(word, root)
-    return from_folder(run.dir, run.id, root)
-  end
-  local folder = baselines.find(word, root) or not_found(word, root)
-  return from_baseline(folder, word, root)
 end
 
 
@@ -259,18 +237,6 @@ local function open(word, root, analyse)
   return of_runs("runs", word, lists.flat(pieces, function(piece)
     return open_one(piece, root, analyse).runs
   end))
-end
-
-
--- The traces among the words, each once.
-local function traces_of(words)
-  local list, seen = {}, {}
-  for _, piece in ipairs(lists.flat(words, pieces_of)) do
-    if not piece:find "^baseline:" and files.is_file(piece) then
-      lists.entry(list, seen, piece, piece)
-    end
-  end
-  return list
 end
 
 
@@ -308,12 +274,16 @@ end
 -- same thing are taken to differ by (nil: that of llmprof.compare.verdict). Traces are analysed
 -- beside each other.
 function side.open_all(words, root, assumed)
-  local analyse, list = side.read_traces(traces_of(words)), {}
-  for i, word in ipairs(words) do
-    list[i] = open(word, root, analyse)
-    list[i].assumed = assumed
+  local traces, seen = {}, {}
+  for _, piece in ipairs(lists.flat(words, pieces_of)) do
+    if not piece:find "^baseline:" and files.is_file(piece) then
+      lists.entry(traces, seen, piece, piece)
+    end
   end
-  return list
+  local analyse = side.read_traces(traces)
+  return lists.map(words, function(word)
+    return keys.merged(open(word, root, analyse), { assumed = assumed })
+  end)
 end
 
 

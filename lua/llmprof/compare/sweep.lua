@@ -44,8 +44,16 @@ function sweep.point(results)
 end
 
 
--- Mark the knee, where it is not the last row, what is beyond, and lower loads that are slow.
-local function mark_rows(rows)
+-- Rows of the curve by load, the knee marked where it is not the last row, what is beyond, and
+-- lower loads that are slow; {} for fewer than two loads. runs: rows with `label` and `load` (of
+-- sweep.point).
+function sweep.curve_rows(runs)
+  local rows = lists.map(runs, function(run)
+    return run.load and run.load.offered_per_s
+      and keys.merged({ label = run.label, short = run.short }, run.load) or nil
+  end)
+  if #rows < 2 then return {} end
+  table.sort(rows, lists.by "offered_per_s")
   local quickest, last = lists.largest(rows, function(row)
     return row.ttft_p50_ns and -row.ttft_p50_ns
   end), 0
@@ -57,19 +65,6 @@ local function mark_rows(rows)
   end
   if last > 0 and last < #rows then rows[last].mark = "knee" end
   for i = last + 1, #rows do rows[i].mark = "beyond" end
-end
-
-
--- Rows of the curve by load, the knee marked; {} for fewer than two loads. runs: rows with
--- `label` and `load` (of sweep.point).
-function sweep.curve_rows(runs)
-  local rows = lists.map(runs, function(run)
-    return run.load and run.load.offered_per_s
-      and keys.merged({ label = run.label, short = run.short }, run.load) or nil
-  end)
-  if #rows < 2 then return {} end
-  table.sort(rows, lists.by "offered_per_s")
-  mark_rows(rows)
   return rows
 end
 
@@ -97,41 +92,32 @@ end
 
 local MFU = "efficiency.mfu.value"
 
-local function run_row(entry, opened)
-  local row = { label = entry.label, short = entry.short, status = entry.status, run = entry.id,
-    message = entry.message }
-  if not opened then return row end
-  for _, key in ipairs { "ttft", "tpot", "tokens_per_s", "cost", "energy" } do
-    local value, basis = metrics.value(metrics.parse(key), opened)
-    row[key], row.basis = value, row.basis or basis
-  end
-  row.currency = row.cost and keys.at(opened.results, "running_cost.price.currency")
-  row.mfu = keys.at(opened.results, MFU)
-  row.load = sweep.point(opened.results)
-  return row
-end
-
-
-local function stage_rows(entry, opened)
-  return lists.map(opened.results.stages, function(stage)
-    local ms, basis = metrics.value(metrics.parse(stage.name .. ".ms"), opened)
-    local _, idle = overhead.idle_of(opened.results, stage)
-    return { label = entry.label, short = entry.short, stage = stage.name,
-      parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
-      idle_share = idle, kernels = stage.kernels, launches = stage.launches,
-      mfu = keys.at(stage, MFU) }
-  end)
-end
-
-
 -- entries: { label, short, id, folder, status ("done", "kept", "failed"), message }. The
 -- figures are read from the runs that are done. Returns { runs, stages, loads }, rows.
 function sweep.rows(entries)
-  local made = { runs = {}, stages = {}, loads = {} }
+  local made = { runs = {}, stages = {} }
   for i, entry in ipairs(entries) do
-    local opened = entry.status ~= "failed" and side.open(entry.folder, entry.folder) or nil
-    made.runs[i] = run_row(entry, opened)
-    lists.add(made.stages, opened and stage_rows(entry, opened) or {})
+    local row = { label = entry.label, short = entry.short, status = entry.status,
+      run = entry.id, message = entry.message }
+    made.runs[i] = row
+    if entry.status ~= "failed" then
+      local opened = side.open(entry.folder, entry.folder)
+      local results = opened.results
+      for _, key in ipairs { "ttft", "tpot", "tokens_per_s", "cost", "energy" } do
+        local value, basis = metrics.value(metrics.parse(key), opened)
+        row[key], row.basis = value, row.basis or basis
+      end
+      row.currency = row.cost and keys.at(results, "running_cost.price.currency")
+      row.mfu, row.load = keys.at(results, MFU), sweep.point(results)
+      for _, stage in ipairs(results.stages) do
+        local ms, basis = metrics.value(metrics.parse(stage.name .. ".ms"), opened)
+        local _, idle = overhead.idle_of(results, stage)
+        table.insert(made.stages, { label = entry.label, short = entry.short, stage = stage.name,
+          parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
+          idle_share = idle, kernels = stage.kernels, launches = stage.launches,
+          mfu = keys.at(stage, MFU) })
+      end
+    end
   end
   made.loads = sweep.curve_rows(made.runs)
   return made
@@ -180,27 +166,16 @@ function sweep.text(made, width)
 end
 
 
--- A label inside a Mermaid chart: in double quotes, which it cannot escape.
-local function quoted(label) return '"' .. text.clean(label):gsub('"', "'") .. '"' end
-
-
 -- A Mermaid chart of "bar"s or of a "line".
 local function chart(trend, kind)
+  local function quoted(label) -- in double quotes, which it cannot escape
+    return '"' .. text.clean(label):gsub('"', "'") .. '"'
+  end
   local labels = lists.map(trend.points, function(point) return quoted(point.label) end)
   local values = lists.map(trend.points, function(point) return ("%.6g"):format(point.value) end)
   return ("```mermaid\nxychart-beta\n  title %s\n  x-axis [%s]\n  y-axis %s\n  %s [%s]\n```\n")
     :format(quoted(trend.title), table.concat(labels, ", "), quoted(trend.unit), kind,
       table.concat(values, ", "))
-end
-
-
--- TTFT over the load.
-local function curve_chart(rows)
-  local points = lists.map(lists.filtered(rows, "ttft_p50_ns"), function(row)
-    return { value = row.ttft_p50_ns / 1e6,
-      label = rate(row.offered_per_s) .. (row.mark == "knee" and " (knee)" or "") }
-  end)
-  return chart({ title = "TTFT p50 over load", unit = "ms", points = points }, "line")
 end
 
 
@@ -217,7 +192,12 @@ function sweep.markdown(made, name, command)
     pieces[#pieces + 1] = "## Load and Latency\n"
     pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n"
     pieces[#pieces + 1] = tables.render("md", columns.sweep_loads, made.loads)
-    pieces[#pieces + 1] = curve_chart(made.loads)
+    local points = lists.map(lists.filtered(made.loads, "ttft_p50_ns"), function(row)
+      return { value = row.ttft_p50_ns / 1e6,
+        label = rate(row.offered_per_s) .. (row.mark == "knee" and " (knee)" or "") }
+    end)
+    pieces[#pieces + 1] = chart({ title = "TTFT p50 over load", unit = "ms", points = points },
+      "line")
   end
   local trends = sweep.trends(made)
   if #trends > 0 then pieces[#pieces + 1] = "## Trends\n" end
@@ -266,20 +246,6 @@ local function split(word)
 end
 
 
-local function check_values(word, values)
-  local seen = {}
-  for _, value in ipairs(values) do
-    if value == "" then
-      errors.raise("usage", ("'%s': an empty value"):format(word),
-        { hint = "infer.batch=1,4,16 are three values; [a,b] is one" })
-    elseif seen[value] then
-      errors.raise("usage", ("'%s': %s is there twice"):format(word, value))
-    end
-    seen[value] = true
-  end
-end
-
-
 -- ---- combinations ----
 
 -- Fixed words, and axes { key, prefix ("key=" or "+key="), values }.
@@ -291,9 +257,17 @@ local function parse(words)
       errors.raise("usage", ("sweep sets %s itself"):format(key),
         { hint = "run.root=DIR chooses where its folder lies" })
     end
-    local values = key and split(given)
-    if values and #values > 1 then
-      check_values(word, values)
+    local values, seen = key and split(given) or {}, {}
+    for _, value in ipairs(#values > 1 and values or {}) do
+      if value == "" then
+        errors.raise("usage", ("'%s': an empty value"):format(word),
+          { hint = "infer.batch=1,4,16 are three values; [a,b] is one" })
+      elseif seen[value] then
+        errors.raise("usage", ("'%s': %s is there twice"):format(word, value))
+      end
+      seen[value] = true
+    end
+    if #values > 1 then
       axes[#axes + 1] = { key = key, prefix = prefix, values = values }
     else
       fixed[#fixed + 1] = word
@@ -303,28 +277,21 @@ local function parse(words)
 end
 
 
--- "batch-4_preset-light-1a2b3c4d": what is swept, for people, and a hash of
--- everything that was set.
-local function name_of(settings, words)
-  local pieces = lists.map(settings, function(setting)
-    local value = setting.value:gsub("[^%w.]+", "-"):gsub("^%-", ""):gsub("%-$", "")
-    return ("%s-%s"):format(setting.key:match "[^.]+$", value)
-  end)
-  local hash = digest.sha256(table.concat(words, "\0")):sub(1, 4)
-    :gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
-  return ("%s-%s"):format(table.concat(pieces, "_"):sub(1, MOST_NAME), hash)
-end
-
-
+-- A run of these settings. id: "batch-4_preset-light-1a2b3c4d", what is swept, for people, and a
+-- hash of everything that was set.
 local function combination(fixed, settings)
-  local words, label, short = lists.first(fixed), {}, {}
+  local words, label, short, pieces = lists.first(fixed), {}, {}, {}
   for i, setting in ipairs(settings) do
     words[#words + 1] = setting.prefix .. setting.value
     label[i] = ("%s=%s"):format(setting.key, setting.value)
     short[i] = label[i]:match("^[^=]*%.(.*)$") or label[i]
+    local value = setting.value:gsub("[^%w.]+", "-"):gsub("^%-", ""):gsub("%-$", "")
+    pieces[i] = ("%s-%s"):format(setting.key:match "[^.]+$", value)
   end
+  local hash = digest.sha256(table.concat(words, "\0")):sub(1, 4)
+    :gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
   return { words = words, label = table.concat(label, " "), short = table.concat(short, " "),
-    id = name_of(settings, words) }
+    id = ("%s-%s"):format(table.concat(pieces, "_"):sub(1, MOST_NAME), hash) }
 end
 
 

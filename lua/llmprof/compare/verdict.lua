@@ -13,6 +13,7 @@
 -- nothing tells how much processes differ, unless other runs of the same thing do
 -- (`noise`): without an interval, a change beyond an assumed bound is one. Sides with the
 -- same samples are the same.
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
@@ -125,9 +126,6 @@ end
 function verdict.mean(groups) return statistics.sum(means_of(groups)) / #groups end
 
 
-local function count_of(groups) return lists.sum(groups, function(group) return #group end) end
-
-
 -- The groups' means as what has noise that is alike: logarithms, where all of both
 -- sides are above 0 and show their noise themselves.
 local function scale_of(before, after)
@@ -154,14 +152,6 @@ local function pool(old, new)
 end
 
 
--- Is the noise of each side its own?
-local function differ_in_noise(old, new)
-  if math.min(old.count, new.count) >= ENOUGH then return old.variance + new.variance > 0 end
-  return old.df > 0 and new.df > 0
-    and verdict.f_both_tails(old.variance / new.variance, old.df, new.df) < UNEQUAL
-end
-
-
 -- How much processes differ as a share of their mean, and with how many degrees of
 -- freedom; nil where neither list of groups (either may be nil) has two.
 function verdict.noise(before, after)
@@ -181,7 +171,15 @@ local function standard_error(old, new, noise)
   if old.df + new.df == 0 then
     if not noise then return nil end
     return math.sqrt(noise.before ^ 2 + noise.after ^ 2), noise.df
-  elseif differ_in_noise(old, new) then -- Welch
+  end
+  local is_own -- is the noise of each side its own?
+  if math.min(old.count, new.count) >= ENOUGH then
+    is_own = old.variance + new.variance > 0
+  else
+    is_own = old.df > 0 and new.df > 0
+      and verdict.f_both_tails(old.variance / new.variance, old.df, new.df) < UNEQUAL
+  end
+  if is_own then -- Welch
     local a, b = old.variance / old.count, new.variance / new.count
     return math.sqrt(a + b), (a + b) ^ 2 / (a * a / old.df + b * b / new.df)
   end
@@ -226,16 +224,11 @@ local function by_interval(result, given, error, df, logarithmic)
 end
 
 
--- Are the samples of both sides the same?
-local function are_same(before, after)
-  if #before ~= #after then return false end
-  for i, group in ipairs(before) do
-    if #group ~= #after[i] then return false end
-    for j, value in ipairs(group) do
-      if value ~= after[i][j] then return false end
-    end
-  end
-  return true
+-- The same for the same samples.
+local function key_of(groups)
+  return keys.tuple(table.unpack(lists.map(groups, function(group)
+    return keys.tuple(table.unpack(group))
+  end)))
 end
 
 
@@ -277,7 +270,8 @@ function verdict.judge(before, after, given)
   local old, new = verdict.mean(before), verdict.mean(after)
   local result = { before = old, after = new, difference = new - old,
     share = old ~= 0 and (new - old) / math.abs(old) or nil,
-    samples_before = count_of(before), samples_after = count_of(after),
+    samples_before = #lists.joined(table.unpack(before)),
+    samples_after = #lists.joined(table.unpack(after)),
     processes_before = #before, processes_after = #after }
   if given.exact and all_equal(before) and all_equal(after) then
     result.verdict = word(given.better, result.difference)
@@ -291,7 +285,7 @@ function verdict.judge(before, after, given)
   else
     by_assumption(result, given.better, given.assumed or verdict.ASSUMED)
   end
-  if are_same(before, after) then
+  if key_of(before) == key_of(after) then
     result.verdict, result.why, result.assumed = word(given.better, 0), nil, nil
   end
   return result
