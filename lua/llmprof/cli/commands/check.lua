@@ -31,16 +31,6 @@ stages and the model's description. Exit status 2 when there is a problem.]],
 }
 
 
-function command.run(given, words)
-  if #words == 0 then
-    errors.raise("usage", "which recipe?", { hint = "llmprof check recipes/toy_llm.lua" })
-  end
-  local list = command.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
-  table_options.print_checks(list, given)
-  return table_options.has_problem(list) and errors.status.usage or 0
-end
-
-
 local ok, warn, problem = table_options.ok, table_options.warning, table_options.problem
 
 local HOOKS = { "select_kernels", "flops", "advise", "render" }
@@ -67,18 +57,12 @@ local function problems_of(name, errs)
 end
 
 
--- The settings where the recipe cannot be read, so that its options are unknown: keys of
--- llmprof's own are looked at, and those that look like a slip in one.
-local function check_own_settings(state)
-  local wrong = {}
-  config.compose { words = lists.filtered(state.words, config.is_own), problems = wrong }
-  return problems_of("config", wrong)
-end
-
-
 local function check_configuration(state)
-  if not state.made then return check_own_settings(state) end
   local wrong = {}
+  if not state.made then -- its options are unknown: llmprof's own, and what looks like a slip
+    config.compose { words = lists.filtered(state.words, config.is_own), problems = wrong }
+    return problems_of("config", wrong)
+  end
   local composed = config.of_recipe(state.made, state.file, state.words, wrong)
   state.cfg = composed.tree
   if #wrong > 0 then return problems_of("config", wrong) end
@@ -120,13 +104,6 @@ local function placed(path, cwd)
 end
 
 
-local function source_of(program)
-  return lists.map(SOURCES, function(suffix)
-    return fs.stat(program .. suffix) and program .. suffix or nil
-  end)[1]
-end
-
-
 local function check_program(name, path, from_path)
   if from_path or fs.access(path, "x") then return nil end
   if not name:find "/" then
@@ -135,10 +112,10 @@ local function check_program(name, path, from_path)
   elseif fs.stat(path) then
     return problem("workload", path .. ": not executable", "chmod +x, or name its interpreter")
   end
-  local source = source_of(path)
-  if source then
+  local suffix = lists.filtered(SOURCES, function(one) return fs.stat(path .. one) end)[1]
+  if suffix then
     return warn("workload", ("%s is not compiled yet"):format(path),
-      ("%s %s -o %s"):format(source:find "%.cu$" and "nvcc -O2" or "cc -O2", source, path))
+      ("%s %s -o %s"):format(suffix == ".cu" and "nvcc -O2" or "cc -O2", path .. suffix, path))
   end
   return problem("workload", path .. ": no such program", "build it, or correct the path")
 end
@@ -158,18 +135,6 @@ local function check_file(word, cwd)
 end
 
 
--- A program that is compiled when a run first needs it.
-local function check_source(source)
-  local state = workload.program_state(source)
-  if state == "source" then
-    return warn("workload", source .. " is not compiled yet", "a run compiles it, with nvcc")
-  elseif not state then
-    return problem("workload", workload.no_compiler(source), workload.COMPILER_HINT)
-  end
-  return nil
-end
-
-
 local function check_workload(state)
   local spec = workload.describe(state.made, state.cfg)
   local list = {}
@@ -178,10 +143,14 @@ local function check_workload(state)
   end
   local program, found = spec.argv[1], nil
   if not program:find "/" then found = spawn.which(program) end
-  if spec.source then
-    list[#list + 1] = check_source(spec.source)
-  else
+  if not spec.source then
     list[#list + 1] = check_program(program, placed(program, spec.cwd), found)
+  elseif not workload.program_state(spec.source) then
+    list[#list + 1] = problem("workload", workload.no_compiler(spec.source),
+      workload.COMPILER_HINT)
+  elseif workload.program_state(spec.source) == "source" then -- compiled when first needed
+    list[#list + 1] = warn("workload", spec.source .. " is not compiled yet",
+      "a run compiles it, with nvcc")
   end
   for i = 2, #spec.argv do list[#list + 1] = check_file(spec.argv[i], spec.cwd) end
   return #list > 0 and list or ok("workload", ("%s with %d argument%s"):format(
@@ -220,21 +189,18 @@ local every = {
 }
 
 
--- What a check found, as a list. What the user can mend is for the list; other errors pass.
-local function run_check(entry, state)
-  local done, result = errors.call(entry[2], state)
-  if done then return (result == nil or result.name) and { result } or result end
-  if result.kind ~= "usage" and result.kind ~= "tool" then error(result, 0) end
-  return problems_of(entry[1], errors.each(result))
-end
-
-
 -- Look at a recipe: its file, a file of values or nil, settings as words. The workload is not
--- started, no tool is looked for and nothing is written. A list of llmprof.cli.table_options.
+-- started, no tool is looked for and nothing is written. A list of llmprof.cli.table_options: what
+-- the user can mend; other errors pass.
 function command.examine(name, file, words)
   local state, list, listed = { name = name, file = file, words = words }, {}, {}
   for _, entry in ipairs(every) do
-    for _, result in ipairs(run_check(entry, state)) do
+    local done, found = errors.call(entry[2], state)
+    if not done then
+      if found.kind ~= "usage" and found.kind ~= "tool" then error(found, 0) end
+      found = problems_of(entry[1], errors.each(found))
+    end
+    for _, result in ipairs(found and (found.name and { found } or found) or {}) do
       -- several checks call the workload function, which may refuse
       local said = result.level .. result.text
       if not listed[said] then listed[said], list[#list + 1] = true, result end
@@ -242,6 +208,16 @@ function command.examine(name, file, words)
     if entry[1] == "config" and not state.cfg then break end
   end
   return list
+end
+
+
+function command.run(given, words)
+  if #words == 0 then
+    errors.raise("usage", "which recipe?", { hint = "llmprof check recipes/toy_llm.lua" })
+  end
+  local list = command.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
+  table_options.print_checks(list, given)
+  return table_options.has_problem(list) and errors.status.usage or 0
 end
 
 

@@ -86,15 +86,6 @@ local function named(root, words)
 end
 
 
-local function choose(given, words)
-  if #words > 0 then
-    if given.keep then errors.raise("usage", "--keep is for runs that are not named") end
-    return named(given.root, words)
-  end
-  return superfluous(given.root, given.keep or KEPT)
-end
-
-
 -- Is that much to be removed? Says what happens otherwise.
 local function is_meant(given, amount)
   if given["dry-run"] then
@@ -139,7 +130,11 @@ end
 
 function command.run(given, words)
   if not given.cache and not given["dry-run"] then errors.check(fs.sweep(given.root)) end
-  local list = given.cache and kept(given, words) or choose(given, words)
+  if given.keep and #words > 0 and not given.cache then
+    errors.raise("usage", "--keep is for runs that are not named")
+  end
+  local list = given.cache and kept(given, words) or #words > 0 and named(given.root, words)
+    or superfluous(given.root, given.keep or KEPT)
   if #list == 0 then
     out.write("nothing to remove\n")
     return 0

@@ -46,47 +46,18 @@ With one run a side, a change beyond what single runs are assumed to differ by i
 }
 
 
-local function sides_of(words, root, assumed)
-  local names = words
-  if #words == 1 then
-    local current = baselines.current(root)
-    if not current then
-      errors.raise("usage", "one run, and no baseline is in use",
-        { hint = "name two, or choose one: llmprof baseline use NAME" })
-    end
-    names = { "baseline:" .. current, words[1] }
-  elseif #words == 0 then
+-- The words, the baseline in use before a single one.
+local function names_of(words, root)
+  if #words > 1 then return words end
+  if #words == 0 then
     errors.raise("usage", "what is to be compared?", { hint = "llmprof compare BEFORE AFTER" })
   end
-  return side.open_all(names, root, assumed)
-end
-
-
--- Comparisons of each with the first.
-local function compare(sides, given, wanted)
-  return lists.map(table.move(sides, 2, #sides, 1, {}), function(after)
-    local pair = comparison.make(sides[1], after)
-    pair.limits = wanted and limits.check(wanted, sides[1], after, given.strict) or nil
-    return pair
-  end)
-end
-
-
-local function print_json(list)
-  local objects = json.list(lists.map(list, report.object))
-  local document = json.ordered({ schema_version = 1, comparisons = objects },
-    { "schema_version", "comparisons" })
-  out.write(errors.check(json.encode(document, { pretty = true })), "\n")
-end
-
-
-local function print_text(list, given)
-  local options = { format = given.format, rows = given.rows,
-    columns = out.columns(1) }
-  for i, made in ipairs(list) do
-    if i > 1 then out.write "\n" end
-    out.write(report.text(made, options))
+  local current = baselines.current(root)
+  if not current then
+    errors.raise("usage", "one run, and no baseline is in use",
+      { hint = "name two, or choose one: llmprof baseline use NAME" })
   end
+  return { "baseline:" .. current, words[1] }
 end
 
 
@@ -127,7 +98,8 @@ end
 function command.run(given, words)
   check_options(given, words)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
-  local sides = sides_of(words, given.root, (given.assumed or user.value "compare.assumed") / 100)
+  local sides = side.open_all(names_of(words, given.root), given.root,
+    (given.assumed or user.value "compare.assumed") / 100)
   if given.output and #sides ~= 2 then
     errors.raise("usage", "--output: a page compares two runs")
   end
@@ -135,13 +107,23 @@ function command.run(given, words)
     local check = lists.find((one.results.integrity or {}).checks or {}, "name", "times")
     if check then out.warn(("%s: %s\n"):format(one.name, check.text)) end
   end
-  local list = compare(sides, given, wanted)
+  local list = lists.map(table.move(sides, 2, #sides, 1, {}), function(after)
+    local pair = comparison.make(sides[1], after)
+    pair.limits = wanted and limits.check(wanted, sides[1], after, given.strict) or nil
+    return pair
+  end)
   if given.format == "json" then
-    print_json(list)
+    local document = json.ordered({ schema_version = 1,
+      comparisons = json.list(lists.map(list, report.object)) },
+      { "schema_version", "comparisons" })
+    out.write(errors.check(json.encode(document, { pretty = true })), "\n")
   else
     local counts, all = limits.counts(list)
     if counts.kept < all then out.write(report.outcome(list), "\n\n") end
-    print_text(list, given)
+    out.write(table.concat(lists.map(list, function(made)
+      return report.text(made, { format = given.format, rows = given.rows,
+        columns = out.columns(1) })
+    end), "\n"))
   end
   if given.output then -- with both timelines, or none
     local before, after = side.events(sides[1]), side.events(sides[2])

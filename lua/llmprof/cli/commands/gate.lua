@@ -48,12 +48,8 @@ Exit status 0 when the limits are kept, 5 when one is broken, 6 when one may be.
   },
 }
 
-local MARKDOWN, JUNIT, JSON = "gate.md", "gate.xml", "gate.json"
-
 
 -- ---- what is asked for ----
-
-local own_keys = { ["out"] = true, ["run.id"] = true }
 
 local function check_options(given, words)
   for _, name in ipairs { "baseline", "fail-on" } do
@@ -65,7 +61,7 @@ local function check_options(given, words)
   limits.check_options(given)
   for _, word in ipairs(words) do
     local key = word:match "^%+?([%w_.-]+)="
-    if own_keys[key] then
+    if key == "out" or key == "run.id" then
       errors.raise("usage", ("gate sets %s itself"):format(key), { hint = "--out DIR" })
     end
   end
@@ -137,13 +133,11 @@ local function run_all(job)
   local after_words = lists.joined(job.words, given.config and { "--config", given.config } or {})
   for round = 1, job.most do
     for turn = 1, 2 do
-      local is_after = turn % 2 == round % 2
-      local list = is_after and folders.after or folders.before
-      if is_after then
-        list[round] = run_once(after_words, job.folder, ("after-%d"):format(round), given)
+      if turn % 2 == round % 2 then
+        folders.after[round] = run_once(after_words, job.folder, ("after-%d"):format(round), given)
       elseif job.cwd then
-        list[round] = run_once(before_words, job.folder, ("before-%d"):format(round), given,
-          job.cwd)
+        folders.before[round] = run_once(before_words, job.folder, ("before-%d"):format(round),
+          given, job.cwd)
       end
     end
     if job.cwd then before = side.of_folders(job.before.name, folders.before, job.folder) end
@@ -154,35 +148,21 @@ local function run_all(job)
 end
 
 
--- What an earlier gate left in the folder.
-local function clear(folder)
-  for _, name in ipairs(files.list(folder)) do
-    if name:find "^before%-%d+$" or name:find "^after%-%d+$" then
-      artifacts.remove(folder .. "/" .. name)
-    end
-  end
-end
-
-
 -- ---- what it found ----
 
-local function ran_words(made, job)
-  local counts = ("%d of before, %d of after"):format(#made.before.runs, #made.after.runs)
-  if job.cwd then return ("Runs: %s, in turn, of %d at most."):format(counts, job.most) end
-  return ("Runs: %s, of %d at most. The baseline was not run again: %s."):format(counts, job.most,
-    job.why)
-end
-
-
-local function write(folder, name, contents)
-  errors.check(fs.write(folder .. "/" .. name, contents))
-end
-
-
 local function write_results(made, job, verdict)
-  local brief = report.brief(made, ran_words(made, job))
-  write(job.folder, MARKDOWN, brief)
-  write(job.folder, JUNIT, report.junit(made, job.name, limits.complaint,
+  local function write(name, contents)
+    errors.check(fs.write(job.folder .. "/" .. name, contents))
+  end
+  local ran = ("Runs: %d of before, %d of after, "):format(#made.before.runs, #made.after.runs)
+  if job.cwd then
+    ran = ran .. ("in turn, of %d at most."):format(job.most)
+  else
+    ran = ran .. ("of %d at most. The baseline was not run again: %s."):format(job.most, job.why)
+  end
+  local brief = report.brief(made, ran)
+  write("gate.md", brief)
+  write("gate.xml", report.junit(made, job.name, limits.complaint,
     job.given["allow-undecided"]))
   local document = json.ordered({ schema_version = 1, verdict = verdict,
     recipe = job.name, baseline = job.given.baseline, in_turn = job.cwd ~= nil,
@@ -190,18 +170,8 @@ local function write_results(made, job, verdict)
     runs_after = #made.after.runs, most = job.most, comparison = report.object(made) },
     { "schema_version", "verdict", "recipe", "baseline", "in_turn", "not_again", "runs_before",
       "runs_after", "most", "comparison" })
-  write(job.folder, JSON, errors.check(json.encode(document, { pretty = true })) .. "\n")
+  write("gate.json", errors.check(json.encode(document, { pretty = true })) .. "\n")
   out.write(brief)
-end
-
-
--- Whether a limit is kept against another program says nothing.
-local function check_recipe(made, before, name)
-  local of = before.results.run.recipe
-  if of ~= made.name then
-    errors.raise("usage", ("baseline '%s' is of recipe %s, not of %s"):format(name, of, made.name),
-      { hint = "llmprof baseline save RUN NAME keeps one of this recipe" })
-  end
 end
 
 
@@ -215,9 +185,17 @@ function command.run(given, words)
   local root = composed.tree.run.root
   local folder = given.out or ("%s/gate-%s"):format(root, made.name)
   local before = side.open("baseline:" .. given.baseline, root)
-  check_recipe(made, before, given.baseline)
+  if before.results.run.recipe ~= made.name then -- of another program a limit says nothing
+    errors.raise("usage", ("baseline '%s' is of recipe %s, not of %s"):format(given.baseline,
+      before.results.run.recipe, made.name),
+      { hint = "llmprof baseline save RUN NAME keeps one of this recipe" })
+  end
   local held <close> = artifacts.hold_folder(folder) -- luacheck: ignore 211
-  clear(folder)
+  for _, name in ipairs(files.list(folder)) do -- what an earlier gate left
+    if name:find "^before%-%d+$" or name:find "^after%-%d+$" then
+      artifacts.remove(folder .. "/" .. name)
+    end
+  end
   local job = { given = given, wanted = wanted, words = words, name = made.name, before = before,
     baseline = errors.check(fs.realpath(baselines.must_find(given.baseline, root))),
     folder = errors.check(fs.realpath(folder)),

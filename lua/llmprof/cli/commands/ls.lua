@@ -109,8 +109,7 @@ local function analysed_runs(root)
 end
 
 
-local function history_columns(metric)
-  local title = metric.path .. (metric.unit and " " .. metric.unit or "")
+local function history_columns(title)
   return { { key = "run", title = "run", type = "text" },
     { key = "recipe", title = "recipe", type = "text" },
     { key = "commit", title = "commit", type = "text" },
@@ -125,29 +124,26 @@ local function history_columns(metric)
 end
 
 
--- "bench, tpot ms: ▂▂▂█ 20.000 to 24.120, 1 change"
-local function history_line(metric, recipe, rows)
-  local values, changes = lists.map(rows, "value"), #lists.filtered(rows, "verdict")
-  local least, most = math.min(table.unpack(values)), math.max(table.unpack(values))
-  return ("%s, %s%s: %s %s to %s, %d change%s"):format(recipe, metric.path,
-    metric.unit and " " .. metric.unit or "", pictures.spark(values, least, most),
-    text.number(least, 3), text.number(most, 3), changes, changes == 1 and "" or "s")
-end
-
-
+-- Before the rows a line of each recipe: "bench, tpot ms: ▂▂▂█ 20.000 to 24.120, 1 change".
 local function print_history(given)
   local metric, all, lines = metrics.parse(given.metric), {}, {}
+  local title = metric.path .. (metric.unit and " " .. metric.unit or "")
   local function recipe_of(run) return run.results.run.recipe end
   for _, runs in ipairs((lists.grouped(analysed_runs(given.root), recipe_of))) do
     local rows, recipe = comparison.history(metric, runs), recipe_of(runs[1])
     for _, row in ipairs(rows) do row.recipe = recipe end
-    if #rows > 0 then lines[#lines + 1] = history_line(metric, recipe, rows) .. "\n" end
+    if #rows > 0 then
+      local values, changes = lists.map(rows, "value"), #lists.filtered(rows, "verdict")
+      local least, most = math.min(table.unpack(values)), math.max(table.unpack(values))
+      lines[#lines + 1] = ("%s, %s: %s %s to %s, %d change%s\n"):format(recipe, title,
+        pictures.spark(values, least, most), text.number(least, 3), text.number(most, 3), changes,
+        changes == 1 and "" or "s")
+    end
     lists.add(all, rows)
   end
   if #all == 0 then out.complain(("no run in %s has %s"):format(given.root, metric.path)) end
   if not tables.format(given.format).programs then out.write(table.concat(lines), "\n") end
-  out.write(table_options.render(given, history_columns(metric),
-    lists.first(all, given.rows)))
+  out.write(table_options.render(given, history_columns(title), lists.first(all, given.rows)))
 end
 
 

@@ -42,17 +42,11 @@ It writes a bundle, as a recipe's run does, and prints its digest.]],
 }
 
 
--- Traces, and KEY=VALUE as for a recipe.
-local function divide(words)
-  return lists.parted(words, function(word)
+function command.run(given, words)
+  local paths, settings = lists.parted(words, function(word) -- KEY=VALUE as for a recipe
     local is_setting = word:find "^[+~]?[%a_][%w_.-]*=" or word:find "^~[%a_][%w_.-]*$"
     return not is_setting or fs.stat(word)
   end)
-end
-
-
-function command.run(given, words)
-  local paths, settings = divide(words)
   if #paths == 0 then
     errors.raise("usage", "which trace?", { hint = "llmprof report run.sqlite" })
   end

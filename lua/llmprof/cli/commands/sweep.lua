@@ -31,26 +31,6 @@ that are done already are kept; one that fails does not stop the others.]],
 }
 
 
--- What one run of a combination is to do, in llmprof.run.start's words.
-local function wanted_of(made, given, settings)
-  return { recipe = made, settings = settings, config = given.config,
-    trusted = given["trust-config"], quiet = true }
-end
-
-
--- Where runs go by default, once every combination is known to be valid: nobody
--- should wait for the last one to learn of a typing error in it.
-local function check_all(made, given, list)
-  local root
-  for _, entry in ipairs(list) do
-    local composed = start.compose(wanted_of(made, given, entry.words))
-    recorded.check(made, composed)
-    root = root or composed.tree.run.root
-  end
-  return root
-end
-
-
 -- The state of a combination's run: "done", another status of a run that began, or
 -- nil.
 local function state_of(entry, folder)
@@ -59,10 +39,17 @@ local function state_of(entry, folder)
 end
 
 
+-- What one run of a combination is to do, in llmprof.run.start's words.
+local function wanted_of(made, given, settings)
+  return { recipe = made, settings = settings, config = given.config,
+    trusted = given["trust-config"], quiet = true }
+end
+
+
 -- The run of a combination in its folder, begun or continued.
 local function run_of(entry, made, given, folder)
-  local settings = lists.joined(entry.words, { "run.root=" .. folder, "run.id=" .. entry.id })
-  local wanted = wanted_of(made, given, settings)
+  local wanted = wanted_of(made, given, lists.joined(entry.words, { "run.root=" .. folder,
+    "run.id=" .. entry.id }))
   wanted.resume = state_of(entry, folder) and entry.id or nil
   return wanted
 end
@@ -78,38 +65,21 @@ local function run_or_keep(entry, made, given, folder)
 end
 
 
--- Run one; its status and, if it failed, why.
-local function run_one(entry, made, given, folder)
-  local ok, result = errors.call(run_or_keep, entry, made, given, folder)
-  interrupt.collect() -- a trace and its columns are large
-  if ok then return result end
-  if result.kind == "interrupted" then error(result, 0) end
-  return "failed", result.message
-end
-
-
 local function run_all(list, made, given, folder)
   local screen, failed = out.terminal(io.stdout, 1), 0
   for i, entry in ipairs(list) do
     local mark = ("%d/%d %s"):format(i, #list, text.clean(entry.label))
     screen.status(mark .. " ...")
-    entry.status, entry.message = run_one(entry, made, given, folder)
-    if entry.status == "failed" then failed = failed + 1 end
+    local ok, result = errors.call(run_or_keep, entry, made, given, folder)
+    interrupt.collect() -- a trace and its columns are large
+    if not ok and result.kind == "interrupted" then error(result, 0) end
+    entry.status, entry.message = ok and result or "failed", not ok and result.message or nil
+    if not ok then failed = failed + 1 end
     screen.clear()
     screen.line(("%s: %s%s"):format(mark, entry.status,
       entry.message and ": " .. text.clean(entry.message) or ""))
   end
   return failed
-end
-
-
-local function finish(list, made, folder, argv)
-  local found = sweep.rows(list)
-  out.write("\n", sweep.text(found, out.columns(1)))
-  errors.check(fs.write(folder .. "/sweep.md",
-    sweep.markdown(found, made.name, process.shown(argv))))
-  errors.check(fs.write(folder .. "/sweep.json", sweep.json(found)))
-  out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
 end
 
 
@@ -132,7 +102,13 @@ function command.run(given, words)
   if not name:find "^[%w_][%w_.-]*$" then
     errors.raise("usage", ("--name: '%s' cannot name a folder"):format(name))
   end
-  local folder = check_all(made, given, list) .. "/" .. name
+  local root -- once every combination is known to be valid: nobody should wait for the last
+  for _, entry in ipairs(list) do -- one to learn of a typing error in it
+    local composed = start.compose(wanted_of(made, given, entry.words))
+    recorded.check(made, composed)
+    root = root or composed.tree.run.root
+  end
+  local folder = root .. "/" .. name
   for _, entry in ipairs(list) do entry.folder = folder .. "/" .. entry.id end
   if given["dry-run"] then
     preview(list, made, given, folder)
@@ -140,8 +116,12 @@ function command.run(given, words)
   end
   local held <close> = artifacts.hold_folder(folder) -- luacheck: ignore 211
   local failed = run_all(list, made, given, folder)
-  local argv = { "llmprof", "sweep" }
-  finish(list, made, folder, table.move(words, 1, #words, 3, argv))
+  local found, argv = sweep.rows(list), lists.joined({ "llmprof", "sweep" }, words)
+  out.write("\n", sweep.text(found, out.columns(1)))
+  errors.check(fs.write(folder .. "/sweep.md",
+    sweep.markdown(found, made.name, process.shown(argv))))
+  errors.check(fs.write(folder .. "/sweep.json", sweep.json(found)))
+  out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
   if failed == 0 then return 0 end
   out.complain(("%d of %d runs failed"):format(failed, #list))
   return errors.status.failed
