@@ -42,14 +42,6 @@ end
 local function mkdirs(path) written(fs.mkdirs(path)) end
 
 
-local function check_id(id)
-  if not id:find "^[%w_][%w_.-]*$" or id == "latest" then
-    errors.raise("usage", ("run.id=%s: this cannot name a run"):format(id),
-      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
-  end
-end
-
-
 -- Remove what a process that is gone left half-written in the folder of a run, as far as
 -- that can be.
 local function sweep(dir)
@@ -74,30 +66,30 @@ end
 
 
 -- Hold a folder against other processes until this one ends; nil where the file system has no
--- locks. What one that was killed left half-written there goes. what: that others do there; hint:
--- where they do.
-local function hold(dir, what, hint)
+-- locks. What one that was killed left half-written there goes. hint: where others work in it.
+local function hold(dir, hint, what)
   local lock, message, code = fs.lock(dir)
   if lock then
     sweep(dir)
     return lock
   elseif code == "unsupported" then
     return nil
+  elseif code == "busy" then
+    errors.raise("failed", what and dir .. what or message, { hint = hint })
   end
-  errors.raise("failed", code == "busy" and what and dir .. what or message,
-    { hint = code == "busy" and hint or nil })
+  errors.raise("failed", message)
 end
 
 
 local function hold_run(dir)
-  return hold(dir, ": another llmprof works on this run", "wait until it has ended")
+  return hold(dir, "wait until it has ended", ": another llmprof works on this run")
 end
 
 
 -- Hold a folder of runs that one command writes, which two at once would spoil.
 function artifacts.hold_folder(folder)
   mkdirs(folder)
-  return hold(folder, nil, "wait until it has ended, or choose another folder")
+  return hold(folder, "wait until it has ended, or choose another folder")
 end
 
 
@@ -105,15 +97,18 @@ end
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)
   if root == "" then errors.raise("usage", "run.root: an empty value") end
-  if wanted then check_id(wanted) end
+  if wanted and (not wanted:find "^[%w_][%w_.-]*$" or wanted == "latest") then
+    errors.raise("usage", ("run.id=%s: this cannot name a run"):format(wanted),
+      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
+  end
   mkdirs(root)
   if wanted then
-    local made, message = fs.mkdir(root .. "/" .. wanted)
-    if made or is_blank(root .. "/" .. wanted) then return wanted end
-    local taken = fs.stat(root .. "/" .. wanted) ~= nil
-    errors.raise(taken and "usage" or "failed",
-      taken and ("run id '%s' is taken: %s/%s exists"):format(wanted, root, wanted) or message,
-      { hint = taken and ("choose another run.id, or continue it: --resume " .. wanted) or nil })
+    local dir = root .. "/" .. wanted
+    local made, message = fs.mkdir(dir)
+    if made or is_blank(dir) then return wanted end
+    if not fs.stat(dir) then errors.raise("failed", message) end
+    errors.raise("usage", ("run id '%s' is taken: %s exists"):format(wanted, dir),
+      { hint = "choose another run.id, or continue it: --resume " .. wanted })
   end
   local stem = clock.utc "%Y%m%d-%H%M%S" .. "-" .. recipe_name
   for attempt = 1, 100 do
@@ -135,11 +130,10 @@ local function check_empty(given)
   local manifest = given.whole
     and errors.unless_systems(document.read(out .. "/" .. MANIFEST, "manifest"))
   if manifest and manifest.recipe == given.recipe and manifest.status == "running" then return end
-  errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
-    { hint = fs.stat(out .. "/" .. MANIFEST)
-      and (given.whole and "choose another"
-        or "choose another, or continue it with " .. process.shown { "--resume", out })
-      or "choose another: this is no run" })
+  local is_run = fs.stat(out .. "/" .. MANIFEST) and not given.whole
+  errors.raise("usage", ("out=%s: the folder is not empty"):format(out), { hint = is_run
+    and "choose another, or continue it with " .. process.shown { "--resume", out }
+    or "choose another" })
 end
 
 
@@ -189,26 +183,6 @@ function artifacts.manifest(dir)
 end
 
 
--- The folder of a run, and the root that it lies in or nil: "latest" is resolved,
--- so that the run keeps its name when another becomes the latest.
-local function locate(dir, root)
-  local real, top = check(fs.realpath(dir)), fs.realpath(root)
-  local above, name = real:match "^(.*)/([^/]+)$"
-  if above == top then return root .. "/" .. name, root end
-  return dir, nil
-end
-
-
--- What a run calls itself, if that can be its name: anybody may have written it.
-local function id_of(dir, manifest)
-  local id = manifest.run_id
-  if id == "" or id == "." or id == ".." or id:find "[/%c]" then
-    errors.raise("failed", ("%s/%s: run_id: '%s' cannot name a run"):format(dir, MANIFEST, id))
-  end
-  return id
-end
-
-
 -- Raise when the folder of a run, or a recorded capture, has links in place of its files.
 function artifacts.check_links(dir)
   local astray, code = layout.astray(dir)
@@ -219,19 +193,29 @@ function artifacts.check_links(dir)
 end
 
 
--- A run by its id, by its folder, or "latest".
+-- A run by its id, by its folder, or "latest", which is resolved, so that the run keeps its name
+-- when another becomes the latest.
 function artifacts.open(name, root)
-  for _, dir in ipairs { name, root .. "/" .. name } do
-    if fs.stat(dir .. "/" .. MANIFEST) then
-      artifacts.check_links(dir)
-      local manifest = artifacts.manifest(dir)
-      local folder, home = locate(dir, root)
-      return setmetatable({ id = home and folder:match "[^/]+$" or id_of(dir, manifest),
-        dir = folder, manifest = manifest, root = home }, Run)
-    end
+  local dir = lists.filtered({ name, root .. "/" .. name }, function(folder)
+    return fs.stat(folder .. "/" .. MANIFEST)
+  end)[1]
+  if not dir then
+    errors.raise("usage", ("no run '%s' in %s"):format(name, root),
+      { hint = "llmprof ls lists the runs" })
   end
-  errors.raise("usage", ("no run '%s' in %s"):format(name, root),
-    { hint = "llmprof ls lists the runs" })
+  artifacts.check_links(dir)
+  local manifest = artifacts.manifest(dir)
+  local above, last = check(fs.realpath(dir)):match "^(.*)/([^/]+)$"
+  local run = setmetatable({ dir = dir, manifest = manifest }, Run)
+  if above == fs.realpath(root) then
+    run.id, run.dir, run.root = last, root .. "/" .. last, root
+    return run
+  end
+  run.id = manifest.run_id -- what it calls itself: anybody may have written it
+  if run.id == "" or run.id == "." or run.id == ".." or run.id:find "[/%c]" then
+    errors.raise("failed", ("%s/%s: run_id: '%s' cannot name a run"):format(dir, MANIFEST, run.id))
+  end
+  return run
 end
 
 
@@ -247,22 +231,25 @@ function artifacts.begun(name, root)
 end
 
 
+-- Is a folder there, and no link to one?
+local function is_folder_itself(dir)
+  local info = fs.lstat(dir)
+  return info ~= nil and info.type == "directory"
+end
+
+
 -- All runs below a root, oldest first: { id, dir, manifest or message and code }.
 function artifacts.list(root)
-  local runs = {}
-  for _, name in ipairs(folders.list(root, OTHERS)) do
+  local runs = lists.map(folders.list(root, OTHERS), function(name)
     local dir = root .. "/" .. name
-    local info, said = fs.lstat(dir), fs.stat(dir .. "/" .. MANIFEST)
-    if info and info.type == "directory" and said and said.type ~= "directory" then
-      local manifest, message, code = nil, layout.astray(dir)
-      if not message then manifest, message, code = read_manifest(dir) end
-      runs[#runs + 1] = { id = name, dir = dir, manifest = manifest, message = message,
-        code = code }
-    end
-  end
-  table.sort(runs, lists.by(function(run) return run.manifest and run.manifest.started or "" end,
-    "id"))
-  return runs
+    local said = fs.stat(dir .. "/" .. MANIFEST)
+    if not is_folder_itself(dir) or not said or said.type == "directory" then return nil end
+    local manifest, message, code = nil, layout.astray(dir)
+    if not message then manifest, message, code = read_manifest(dir) end
+    return { id = name, dir = dir, manifest = manifest, message = message, code = code }
+  end)
+  return lists.sort(runs, function(run) return run.manifest and run.manifest.started or "" end,
+    "id")
 end
 
 
@@ -277,16 +264,11 @@ end
 
 -- Folders below a root in which a run began and ended before it wrote its manifest.
 function artifacts.orphans(root)
-  local list = {}
-  for _, name in ipairs(folders.list(root)) do
+  return lists.map(folders.list(root), function(name)
     local dir = root .. "/" .. name
-    local info = fs.lstat(dir)
-    if info and info.type == "directory" and fs.stat(dir .. "/" .. layout.nsys.folder)
-      and artifacts.is_idle(dir) and is_blank(dir) then
-      list[#list + 1] = dir
-    end
-  end
-  return list
+    return is_folder_itself(dir) and fs.stat(dir .. "/" .. layout.nsys.folder)
+      and artifacts.is_idle(dir) and is_blank(dir) and dir or nil
+  end)
 end
 
 
@@ -368,11 +350,10 @@ function Run:begin_taking(from, name)
   if self.taking or not info or info.size < artifacts.LONG or process_pool.threads() < 2 then
     return self:take(from, name)
   end
-  local function work()
+  local pool = process_pool.begin({ { function()
     self:take(from, name)
     return true
-  end
-  local pool = process_pool.begin({ { work } }, 0)
+  end } }, 0)
   self.taking = { from = from, name = name, info = info, pool = pool }
 end
 
@@ -461,31 +442,22 @@ end
 local LONG = 10
 
 
--- Where a step belongs among those that are noted: before the first that comes later in the
--- order, a list of names; the place behind the last without one.
-local function place_among(steps, name, order)
-  local number = {}
-  for i, known in ipairs(order or {}) do number[known] = i end
-  for i, known in ipairs(steps) do
-    if number[name] and number[known.name] and number[known.name] > number[name] then return i end
-  end
-  return #steps + 1
-end
-
-
--- Note a step in the manifest; a step of the same name is replaced. order: names of steps,
--- where they need not be noted in their order.
+-- Note a step in the manifest; a step of the same name is replaced. order: names of steps, where
+-- they need not be noted in their order: it goes before the first that comes later there.
 function Run:record(step, order)
   if (step.seconds or 0) >= LONG then self:settle() end
-  local steps = self.manifest.steps
+  local steps, number, place = self.manifest.steps, {}, nil
+  for i, known in ipairs(order or {}) do number[known] = i end
   for i, known in ipairs(steps) do
+    local is_later = number[step.name] and (number[known.name] or 0) > number[step.name]
     if known.name == step.name then
-      steps[i] = step
-      self:save()
-      return
+      table.remove(steps, i)
+      place = i
+      break
     end
+    place = place or is_later and i or nil
   end
-  table.insert(steps, place_among(steps, step.name, order), step)
+  table.insert(steps, place or #steps + 1, step)
   self:save()
 end
 
@@ -524,10 +496,8 @@ end
 
 -- One more of them, once.
 function Run:add_partial(line)
-  local lines = lists.first(self.manifest.partial or {})
-  if lists.has(lines, line) then return end
-  lines[#lines + 1] = line
-  self:set_partial(lines)
+  local lines = self.manifest.partial or {}
+  if not lists.has(lines, line) then self:set_partial(lists.joined(lines, { line })) end
 end
 
 

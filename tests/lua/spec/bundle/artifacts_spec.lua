@@ -59,7 +59,7 @@ describe("llmprof.bundle.artifacts", function()
     it("refuses a folder that is not empty", function()
       assert(fs.write(top() .. "/file", ""))
       assert.same({ "usage", "out=TOP: the folder is not empty",
-        "choose another: this is no run" }, refusal(create, { out = top() }))
+        "choose another" }, refusal(create, { out = top() }))
       create { out = top() .. "/run" }
       assert.same({ "usage", "out=TOP/run: the folder is not empty",
         "choose another, or continue it with --resume TOP/run" },
