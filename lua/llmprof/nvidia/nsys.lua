@@ -111,21 +111,16 @@ end
 function nsys.was_terminated(result) return result.code == 128 + 15 or result.code == 128 + 9 end
 
 
--- Does a key say nothing with these settings?
-local function means_nothing(cfg, key)
-  return key == "capture_range_end" and cfg.capture_range == "none"
-    or key == "nvtx_capture" and cfg.capture_range ~= "nvtx"
-    or key == "gpu_metrics" and cfg.gpu_metrics == "off"
-end
-
-
--- Add the options of the configuration to argv; at: of that command alone.
+-- Add the options of the configuration to argv, but those that say nothing with the others; at: of
+-- that command alone.
 local function add_options(argv, cfg, at)
+  local says_nothing = { capture_range_end = cfg.capture_range == "none",
+    nvtx_capture = cfg.capture_range ~= "nvtx", gpu_metrics = cfg.gpu_metrics == "off" }
   for _, entry in ipairs(mapping) do
     local key, option, write = table.unpack(entry)
     local value
     if not at or entry.at == at then value = given(cfg, key) end
-    if value ~= nil and not means_nothing(cfg, key) then
+    if value ~= nil and not says_nothing[key] then
       argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
     end
   end
@@ -168,9 +163,7 @@ function nsys.start_argv(cfg, path, session, output)
 end
 
 
-function nsys.stop_argv(path, session)
-  return { path, "stop", "--session=" .. session }
-end
+function nsys.stop_argv(path, session) return { path, "stop", "--session=" .. session } end
 
 
 -- What `nsys sessions list` prints: a list of { id, state, name }.
@@ -197,27 +190,19 @@ end
 
 -- ---- can it import what it captures? ----
 
--- The importer that belongs to an nsys binary, or nil.
-local function importer(path)
-  local real = fs.realpath(path)
-  local folder = real and real:match "^(.*)/[^/]*$"
-  local above = folder and folder:match "^(.*)/[^/]*$"
-  for _, base in ipairs { above, above and above:match "^(.*)/[^/]*$" } do
-    for _, name in ipairs(fs.list(base) or {}) do
-      local candidate = ("%s/%s/QdstrmImporter"):format(base, name)
-      if fs.access(candidate, "x") then return candidate end
-    end
-  end
-  return nil
-end
-
-
 -- Shared libraries that the importer of a tool (of llmprof.nvidia.tools) lacks: a
 -- list, empty when it has all; nil and why when that cannot be told.
 function nsys.missing_libraries(tool)
-  local path = importer(tool.path)
-  if not path then return nil, "its importer was not found next to it" end
-  local output, message = tools.capture { "ldd", path }
+  local folder, importer = fs.realpath(tool.path), nil
+  for _ = 1, 3 do -- it lies in a folder next to that of the program, or to the one above
+    folder = folder and folder:match "^(.*)/[^/]*$"
+    for _, name in ipairs(folder and fs.list(folder) or {}) do
+      local candidate = ("%s/%s/QdstrmImporter"):format(folder, name)
+      importer = importer or fs.access(candidate, "x") and candidate
+    end
+  end
+  if not importer then return nil, "its importer was not found next to it" end
+  local output, message = tools.capture { "ldd", importer }
   if not output then return nil, message end
   local missing = {}
   for library in output:gmatch "(%S+) => not found" do missing[#missing + 1] = library end
@@ -280,24 +265,19 @@ local function note_complaint(list, line)
 end
 
 
--- The path in a line below "Generated:", or on that line itself: of a report, or one not
--- imported. The workload may print lines of its own that look like nsys's.
-local function listed_path(line, listing)
-  local path = line:match "^Generated:%s*(/.-)%s*$" or (listing and line:match "^%s+(/.-)%s*$")
-  return path and not path:find "%z" and (nsys.is_report(path) or path:find "%.qdstrm$")
-    and path or nil
-end
-
-
 -- What `nsys profile` prints, a line at a time: a function to be called with each, and
 -- what they have said so far: { generated = paths, complaints = list of { message,
 -- hint }, range_started, range_ended }.
 function nsys.reader()
   local said, listing = { generated = {}, complaints = {} }, false
   return function(line)
-    local path = listed_path(line, listing)
+    -- below "Generated:", or on that line itself, of a report or one not imported; the workload
+    -- may print lines of its own that look like nsys's
+    local path = line:match "^Generated:%s*(/.-)%s*$" or (listing and line:match "^%s+(/.-)%s*$")
+    local is_path = path and not path:find "%z" and (nsys.is_report(path)
+      or path:find "%.qdstrm$")
     listing = line:find "^Generated:" ~= nil or (listing and line:find "^%s+/" ~= nil)
-    if path then
+    if is_path then
       if #said.generated < MOST_REPORTS then said.generated[#said.generated + 1] = path end
     elseif not listing then
       said.range_started = said.range_started or nsys.begins_range(line)
@@ -362,15 +342,6 @@ function nsys.is_report(path)
 end
 
 
--- Whether the export was made; what nsys said, or why it said nothing.
-local function run_export(argv, target, options)
-  if options.on_command then options.on_command(argv) end
-  local output, result = tools.capture(argv, { timeout = options.timeout }, options.on_idle)
-  local info = fs.stat(target)
-  return output and info and info.size > 0, output or result
-end
-
-
 -- The command that exports a report by hand.
 local function by_hand(report)
   return process.shown { "nsys", "export", "--type=sqlite", report }
@@ -383,23 +354,24 @@ end
 -- may have made the report); all but the first may be nil.
 -- Only its owner may read the export, which holds the environment of the workload.
 function nsys.export(path, report, target, options)
-  local made, said = run_export(nsys.export_argv(path, report, target), target, options)
-  local plain = not made and said:find("include-blobs", 1, true) -- which it does not know
-  if plain then
-    made, said = run_export(nsys.export_argv(path, report, target, true), target, options)
+  local made, said, plain
+  local function export()
+    local argv = nsys.export_argv(path, report, target, plain)
+    if options.on_command then options.on_command(argv) end
+    local output, result = tools.capture(argv, { timeout = options.timeout }, options.on_idle)
+    local info = fs.stat(target)
+    made, said = output and info and info.size > 0, output or result
   end
-  if not made and options.version then
-    local last -- the last line that it printed
-    for line in said:gmatch "[^\n]+" do
-      if line:find "%w" then last = line:match "^%s*(.-)%s*$" end
-    end
-    errors.raise("failed", ("nsys %s could not export %s%s"):format(options.version, report,
-      last and ": " .. last or ""),
-      { hint = "a report opens in the nsys that made it or a newer one: " .. by_hand(report) })
-  elseif not made then
-    local argv = nsys.export_argv(path, report, "run.sqlite", plain)
-    errors.raise("failed", ("nsys could not export %s"):format(options.name or report),
-      { detail = said, hint = "try it by hand: " .. process.shown(argv) })
+  export()
+  plain = not made and said:find("include-blobs", 1, true) -- which it does not know
+  if plain then export() end
+  if not made then
+    local last = options.version and said:match "([^\n]*%w[^\n]*)[^%w]*$" -- that it printed
+    errors.raise("failed", ("nsys%s could not export %s%s"):format(
+      options.version and " " .. options.version or "", options.name or report,
+      last and ": " .. last:match "^%s*(.-)%s*$" or ""), { detail = said,
+      hint = "a report opens in the nsys that made it or a newer one; by hand: "
+        .. by_hand(report) })
   end
   errors.check(fs.chmod(target, private.FILE_MODE))
 end
@@ -428,14 +400,6 @@ function nsys.kept_exports()
 end
 
 
-local function name_of(report, info)
-  local said = ("%s %d %d"):format(errors.check(fs.realpath(report)), info.size, info.mtime_ns)
-  local stem = report:match "([^/]*)%.[^./]*$":gsub("[^%w_-]", "_")
-  return ("%s-%s.sqlite"):format(stem, digest.base64(digest.sha256(said)):sub(1, 12)
-    :gsub("[^%w]", "_"))
-end
-
-
 -- The export of a report, scrubbed, made now unless the cache has it. Raises where it
 -- cannot be made: without nsys the error has the command to run where there is one.
 function nsys.exported(report)
@@ -445,7 +409,10 @@ function nsys.exported(report)
     errors.raise("usage", report .. ": there is no home to keep its export in",
       { hint = "export it first: " .. by_hand(report) })
   end
-  local target = folder .. "/" .. name_of(report, info)
+  local said = ("%s %d %d"):format(errors.check(fs.realpath(report)), info.size, info.mtime_ns)
+  local stem = report:match "([^/]*)%.[^./]*$":gsub("[^%w_-]", "_")
+  local target = ("%s/%s-%s.sqlite"):format(folder, stem,
+    digest.base64(digest.sha256(said)):sub(1, 12):gsub("[^%w]", "_"))
   if fs.stat(target) then return target end
   local found, tried = tools.find(nsys)
   if not found then

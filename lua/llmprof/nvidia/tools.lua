@@ -24,16 +24,6 @@ end
 function tools.is_older(version, other) return sort_key(version) < sort_key(other) end
 
 
--- Paths that match a pattern with one "*", newest version first.
-local function expand(pattern)
-  local before, after = pattern:match "^(.-)/%*(.*)$"
-  if not before then return { pattern } end
-  local names = fs.list(before) or {}
-  table.sort(names, function(a, b) return sort_key(a) > sort_key(b) end)
-  return lists.map(names, function(name) return ("%s/%s%s"):format(before, name, after) end)
-end
-
-
 -- Every place to look in for a program (name, places), best first: PATH, CUDA, the
 -- installers' folders with the newest version first.
 function tools.places(vendor)
@@ -42,7 +32,14 @@ function tools.places(vendor)
     "/usr/local/cuda" } do
     if home ~= "" then list[#list + 1] = home .. "/bin/" .. vendor.name end
   end
-  for _, pattern in ipairs(vendor.places) do lists.add(list, expand(pattern)) end
+  for _, pattern in ipairs(vendor.places) do
+    local before, after = pattern:match "^(.-)/%*(.*)$"
+    local names = before and fs.list(before) or {}
+    table.sort(names, function(a, b) return sort_key(a) > sort_key(b) end)
+    lists.add(list, before and lists.map(names, function(name)
+      return ("%s/%s%s"):format(before, name, after)
+    end) or { pattern })
+  end
   return list
 end
 
