@@ -25,9 +25,7 @@ local ncu = {
 
 -- ---- command line ----
 
-local function add(argv, ...)
-  for _, value in ipairs { ... } do argv[#argv + 1] = value end
-end
+local function add(argv, ...) return lists.add(argv, { ... }) end
 
 
 -- Is a whole range measured, and not launches?

@@ -89,21 +89,7 @@ local DIRECT = {
   { "waves", "wave", nil, "launch__waves_per_multiprocessor" },
 }
 
--- A path and metrics whose largest it is: the queues between an SM and its shared units.
-local LARGEST = {
-  { "throughput.mio", "%", "sm__mio_inst_issued" .. PCT, "sm__mio2rf_writeback_active" .. PCT,
-    "sm__mio_pq_read_cycles_active" .. PCT, "sm__mio_pq_write_cycles_active" .. PCT },
-}
-
-
 -- What a GPU can do at most is a metric by the name limit.WHAT: see llmprof.nvidia.ncu.launches.
-
-
-local function each_metric(of, names, first, what)
-  local list = {}
-  for i = first, #names do list[#list + 1] = of:metric(names[i], what) end
-  return list
-end
 
 
 -- A function that gives how often something happened during the launch, whichever way that is
@@ -114,16 +100,6 @@ local function counter(of)
     return formula.first { of:metric(stem .. ".sum"),
       formula.mul(of:metric(stem .. ".sum.per_cycle_elapsed"), of:metric(cycles)),
       formula.mul(of:metric(stem .. ".sum.per_second"), of:path "duration") }
-  end
-end
-
-
-local function add_direct(of)
-  for _, row in ipairs(DIRECT) do
-    of:put(row[1], row[2], formula.first(each_metric(of, row, 4, row[3])))
-  end
-  for _, row in ipairs(LARGEST) do
-    of:put(row[1], row[2], formula.largest(each_metric(of, row, 3, "percent")))
   end
 end
 
@@ -340,9 +316,25 @@ local function add_units(of)
 end
 
 
--- How a warp's accesses fall together: sectors of a request to global memory, and the wavefronts
--- of shared memory that bank conflicts make.
-local function add_accesses(of)
+-- Put the figures of launches, in order.
+function figures.put(of)
+  for _, row in ipairs(DIRECT) do
+    of:put(row[1], row[2], formula.first(lists.map(table.move(row, 4, #row, 1, {}), function(name)
+      return of:metric(name, row[3])
+    end)))
+  end
+  -- the queues between an SM and its shared units
+  of:put("throughput.mio", "%", formula.largest(lists.map({ "sm__mio_inst_issued",
+    "sm__mio2rf_writeback_active", "sm__mio_pq_read_cycles_active",
+    "sm__mio_pq_write_cycles_active" }, function(name)
+    return of:metric(name .. PCT, "percent")
+  end)))
+  add_bytes(of)
+  add_flop(of)
+  add_peaks(of)
+  add_units(of)
+  -- how a warp's accesses fall together: sectors of a request to global memory, and the wavefronts
+  -- of shared memory that bank conflicts make
   for _, row in ipairs { { "load", "ld" }, { "store", "st" } } do
     local name = "l1tex__t_%s_pipe_lsu_mem_global_op_" .. row[2] .. ".sum"
     of:put("access.sectors_per_" .. row[1], "sectors",
@@ -352,36 +344,14 @@ local function add_accesses(of)
   of:put("access.bank_conflict_percent", "%", formula.scale(100, formula.div(
     formula.add(of:metric(conflicts:format "ld"), of:metric(conflicts:format "st")),
     of:metric "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum")))
-end
-
-
--- Cycles that a warp waits for each reason, per instruction.
-local function add_stalls(of)
-  for _, reason in ipairs(metrics.stalls) do
+  for _, reason in ipairs(metrics.stalls) do -- cycles that a warp waits so, per instruction
     local name = metrics.stall(reason[1])
     if of.names[name] then of:put("stall." .. reason[1], "cycles", of:metric(name)) end
   end
-end
-
-
-local function add_intensity(of)
   for _, level in ipairs { "dram", "l2", "l1" } do
     of:put("intensity." .. level, "FLOP/byte",
       formula.div(of:path "flop.total", of:path("bytes." .. level)))
   end
-end
-
-
--- Put the figures of launches, in order.
-function figures.put(of)
-  add_direct(of)
-  add_bytes(of)
-  add_flop(of)
-  add_peaks(of)
-  add_units(of)
-  add_accesses(of)
-  add_stalls(of)
-  add_intensity(of)
 end
 
 
@@ -430,33 +400,16 @@ local function read_groups(names, endings)
 end
 
 
--- The same, read once for the metrics of a page.
-local read = { [COUNTS] = setmetatable({}, { __mode = "k" }),
-  [PEAKS] = setmetatable({}, { __mode = "k" }) }
-
-local function groups_of(names, endings)
-  local known = read[endings]
-  known[names] = known[names] or read_groups(names, endings)
-  return known[names]
-end
-
-
--- A group's number: of both modes, or put together from two.
-local function count_group(group, count)
-  local off, on = group.off and count(group.off), group.on and count(group.on)
-  local apart = group.off and group.on and formula.add(off, on)
-  if not (group.off and group.on) then apart = off or on end
-  return formula.first { group.both and count(group.both) or false, apart }
-end
-
-
 -- List of { type, steps }: operations by source type. count(stem) gives one, which a launch may
 -- have no value of. The paths (op_) count only where a launch has none of the sums (src_).
 function figures.tensor_counts(names, count)
-  local groups, sums, list = groups_of(names, COUNTS), {}, {}
+  local groups, sums, list = read_groups(names, COUNTS), {}, {}
   local function sum(kind, source)
     return formula.sum(lists.map(groups[kind][source] or {}, function(group)
-      return count_group(group, count)
+      local off, on = group.off and count(group.off), group.on and count(group.on)
+      local apart = off or on -- of both modes, put together from two
+      if group.off and group.on then apart = formula.add(off, on) end
+      return formula.first { group.both and count(group.both) or false, apart }
     end))
   end
   for i, source in ipairs(sorted_keys(groups.src)) do sums[i] = sum("src", source) end
@@ -472,7 +425,7 @@ end
 -- in operations per second. The plain src_ peak is the sparse one, twice as high, except for
 -- types that have no sparse mode.
 function figures.tensor_peaks(names, peak)
-  local groups, list = groups_of(names, PEAKS), {}
+  local groups, list = read_groups(names, PEAKS), {}
   for _, source in ipairs(sorted_keys(merged(groups.src, groups.op))) do
     local has_sparse = source ~= "fp64" and source ~= "int1"
     local function dense(kind)

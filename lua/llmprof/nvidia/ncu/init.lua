@@ -38,20 +38,8 @@
 -- Clocks are those of the launch, so peaks differ a little between launches.
 -- ncu flushes caches and runs kernels alone: take times from nsys.
 --
--- ncu.bound(launch) -> class, reason, numbers
---   launch: throughput (% by unit), waves, bytes (dram, l2), as far as they are known.
---   class: the unit with the largest share of its peak, if that reaches 60 %: DRAM,
---   L2, L1, tensor, fp32, fp64, ALU, issue; "some SM unit", "L2 or L1", "DRAM, L2 or L1"
---   where ncu's sum over units is above those that were measured; "latency" below, where
---   all are known; "unknown" where it depends on one that is not, L2 and L1 on DRAM, and
---   where one is above 110 %. numbers: unit, percent (of the busiest), waves, low.
---
--- ncu.filter_regex(names) -> "regex:^(a|b)$" | nil, message, code
---   For ncu --kernel-name: exactly these names. By default ncu matches the
---   function's base name (nsys's short name), see --kernel-name-base.
---
--- ncu.filter_room(name) -> bytes of it in such a filter, of ncu.FILTER_ROOM; nil for
---   what cannot be asked for
+-- For ncu --kernel-name, which by default matches a function's base name (nsys's short name), see
+-- --kernel-name-base: ncu.filter_regex and ncu.filter_room below.
 local launches = require "llmprof.nvidia.ncu.launches"
 local lists = require "llmprof.tables.lists"
 
@@ -104,28 +92,10 @@ local function busiest(throughput, fields)
 end
 
 
--- The unit that decides, and its percent. A sum that is above all units is of one that was not
--- measured.
-local function deciding(throughput)
-  local unit, percent, most = busiest(throughput, ncu.units)
-  local sum, of_sum = busiest(throughput, { { "sm", "some SM unit" },
-    { "memory", throughput.dram and "L2 or L1" or "DRAM, L2 or L1" } })
-  if of_sum and (not percent or of_sum > most + ALIKE) then return sum, of_sum end
-  return unit, percent
-end
-
-
 -- Parts of a GPU, the fields that tell of all of it, and ncu's sum that does.
 local PARTS = { { "DRAM", { "dram" }, "memory" }, { "L2", { "l2" }, "memory" },
   { "L1", { "l1" }, "memory" }, { "SM", {}, "sm" } }
 for i = 4, #ncu.units do PARTS[4][2][i - 3] = ncu.units[i][1] end
-
-
--- Was all of a part measured?
-local function is_known(throughput, part)
-  return throughput[part[3]]
-    or not lists.any(part[2], function(field) return not throughput[field] end)
-end
 
 
 -- Which parts are not known, and why: of some the bytes are, but not what they are held to; "" for
@@ -133,7 +103,9 @@ end
 local function missing(throughput, bytes)
   local unmeasured, peakless, said = {}, {}, {}
   for _, part in ipairs(PARTS) do
-    if not is_known(throughput, part) then
+    local is_known = throughput[part[3]]
+      or not lists.any(part[2], function(field) return not throughput[field] end)
+    if not is_known then
       local list = bytes[part[2][1]] and peakless or unmeasured
       list[#list + 1] = part[1]
     end
@@ -161,11 +133,20 @@ local function doubt(throughput, bytes, unit, percent)
 end
 
 
--- See ncu.bound.
-local function bound(launch)
-  local unit, percent = deciding(launch.throughput)
+-- class, reason, numbers of a launch: throughput (% by unit), waves, bytes (dram, l2), as far as
+-- they are known. class: the unit with the largest share of its peak, if that reaches 60 %: DRAM,
+-- L2, L1, tensor, fp32, fp64, ALU, issue; "some SM unit", "L2 or L1", "DRAM, L2 or L1" where ncu's
+-- sum over units is above those that were measured, and so of one that was not; "latency" below,
+-- where all are known; "unknown" where it depends on one that is not, L2 and L1 on DRAM, and where
+-- one is above 110 %. numbers: unit, percent (of the busiest), waves, low.
+function ncu.bound(launch)
+  local throughput = launch.throughput
+  local unit, percent, most = busiest(throughput, ncu.units)
+  local sum, of_sum = busiest(throughput, { { "sm", "some SM unit" },
+    { "memory", throughput.dram and "L2 or L1" or "DRAM, L2 or L1" } })
+  if of_sum and (not percent or of_sum > most + ALIKE) then unit, percent = sum, of_sum end
   local numbers = { unit = unit, percent = percent, waves = launch.waves, low = ncu.LOW }
-  local why = doubt(launch.throughput, launch.bytes or {}, unit, percent)
+  local why = doubt(throughput, launch.bytes or {}, unit, percent)
   if why then return "unknown", why, numbers end
   local said = ("%s %.1f %% of its peak"):format(unit, percent)
   if percent >= ncu.LOW then return unit, said, numbers end
@@ -181,7 +162,6 @@ local MAX_ARGUMENT = 128 * 1024 - 1
 
 ncu.launches = launches.of_page
 ncu.launches_of_recording = launches.of_recording
-ncu.bound = bound
 
 
 -- Only what every regex dialect takes as special is escaped: in some, "\<"
@@ -195,6 +175,7 @@ local function put(list) return "regex:^(" .. table.concat(list, "|") .. ")$" en
 local function is_name(name) return type(name) == "string" and name ~= "" and not name:find "%z" end
 
 
+-- Bytes of a name in such a filter, of ncu.FILTER_ROOM; nil for what cannot be asked for.
 function ncu.filter_room(name)
   if not is_name(name) then return nil end
   return #escape(name) + 1
@@ -204,6 +185,7 @@ end
 ncu.FILTER_ROOM = MAX_ARGUMENT - #put {}
 
 
+-- "regex:^(a|b)$", exactly these names; or nil, message, code.
 function ncu.filter_regex(names)
   assert(#names > 0, "filter_regex: no names")
   local seen, list = {}, {}

@@ -96,28 +96,21 @@ function launches.rows(classes)
 end
 
 
--- Tags, one a line.
-local function tags(text)
-  local list = {}
-  if not text then return list end
-  for tag in (text .. "\n"):gmatch "(.-)\n" do list[#list + 1] = tag end
-  return list
-end
-
-
-local function size(cells, what)
-  local x = cells[what .. "_x"]
-  return x and { x = x, y = cells[what .. "_y"], z = cells[what .. "_z"] } or nil
-end
-
-
 local function class_of(frame, rows, names)
   local cells = {}
   for _, name in ipairs(names) do cells[name] = frame:get(rows[1], name) end
+  local function tags(lines)
+    local list = {}
+    for tag in (lines and lines .. "\n" or ""):gmatch "(.-)\n" do list[#list + 1] = tag end
+    return list
+  end
+  local function size(what)
+    local x = cells[what .. "_x"]
+    return x and { x = x, y = cells[what .. "_y"], z = cells[what .. "_z"] } or nil
+  end
   return { rows = rows, source = cells.source, kernel = cells.name, device = cells.device,
     ranges = tags(cells.ranges), started = tags(cells.started),
-    whole_range = cells.whole == 1 or nil, grid = size(cells, "grid"),
-    block = size(cells, "block") }
+    whole_range = cells.whole == 1 or nil, grid = size "grid", block = size "block" }
 end
 
 
@@ -200,21 +193,19 @@ end
 -- (operations per second) and so on; their names with a unit.
 local function add_limits(frame, limits)
   local devices = errors.check(frame:group { by = { "device" }, columns = {} })
-  local columns, names = {}, {}
-  local function values_of(name)
-    if names[name] then return names[name].values end
-    local column = { name = "limit." .. name, type = "number", values = {} }
-    for i = 1, #devices do column.values[i] = false end
-    names[name], columns[#columns + 1] = column, column
-    return column.values
-  end
+  local columns, by_name, own, units = {}, {}, {}, {}
   for i = 1, #devices do
-    local own = limits(devices:get(i, "device"))
-    for _, name in ipairs(sorted_keys(own)) do values_of(name)[i] = own[name] + 0.0 end
+    own[i] = limits(devices:get(i, "device"))
+    for _, name in ipairs(sorted_keys(own[i])) do
+      lists.entry(columns, by_name, name, { name = "limit." .. name, type = "number",
+        values = {} })
+    end
+  end
+  for name, column in pairs(by_name) do
+    for i = 1, #devices do column.values[i] = own[i][name] and own[i][name] + 0.0 or false end
+    units[column.name] = "1/s"
   end
   errors.check(frame:extend({ "device" }, #devices, columns))
-  local units = {}
-  for _, column in ipairs(columns) do units[column.name] = "1/s" end
   return units
 end
 
@@ -252,18 +243,11 @@ end
 local flop_kinds = { "fp64", "fp32", "fp16", "tensor", "total" }
 
 
--- The range that a result is of: the innermost that was open; nil where ranges
--- are marked by cudaProfilerStart and Stop.
-local function name_of(result)
-  return result.ranges[#result.ranges] or result.started[#result.started]
-end
-
-
-local function range_record(self, row, occurrence, class, stage)
+local function range_record(self, row, range, occurrence, stage)
   local bytes, ns, flop = self:get(row, "bytes.dram"), self:get(row, "duration_ns"), {}
   for _, kind in ipairs(flop_kinds) do flop[kind] = self:get(row, "flop." .. kind) end
   return {
-    range = name_of(class), stage = stage, occurrence = occurrence,
+    range = range, stage = stage, occurrence = occurrence,
     duration_ns = ns and ns + 0.0,
     sm_percent = self:get(row, "throughput.sm"),
     tensor_percent = self:get(row, "throughput.tensor"),
@@ -275,27 +259,22 @@ local function range_record(self, row, occurrence, class, stage)
 end
 
 
--- The rows that are whole ranges, in order: { row, class }.
-local function range_rows(self)
-  local list = {}
+-- The launches that are whole ranges, in their order, as results.json has them: times in ns,
+-- percentages 0..100, absent what was not measured; of the innermost range that was open (none
+-- where ranges are marked by cudaProfilerStart and Stop). occurrence counts those of a range from
+-- 1. stage_of(class): the stage it is in, or nil.
+function Launches:whole_ranges(stage_of)
+  local results, list, seen = {}, json.list {}, {}
   for _, class in ipairs(self.classes) do
     for _, row in ipairs(class.whole_range and class.rows or {}) do
-      list[#list + 1] = { row = row, class = class }
+      results[#results + 1] = { row = row, class = class }
     end
   end
-  return lists.sort(list, "row")
-end
-
-
--- The launches that are whole ranges, in their order, as results.json has them: times in ns,
--- percentages 0..100, absent what was not measured. occurrence counts those of a range from 1.
--- stage_of(class): the stage it is in, or nil.
-function Launches:whole_ranges(stage_of)
-  local list, seen = json.list {}, {}
-  for i, result in ipairs(range_rows(self)) do
-    local name = name_of(result.class) or ""
-    seen[name] = (seen[name] or 0) + 1
-    list[i] = range_record(self, result.row, seen[name], result.class, stage_of(result.class))
+  for i, result in ipairs(lists.sort(results, "row")) do
+    local class = result.class
+    local range = class.ranges[#class.ranges] or class.started[#class.started]
+    seen[range or ""] = (seen[range or ""] or 0) + 1
+    list[i] = range_record(self, result.row, range, seen[range or ""], stage_of(class))
   end
   return list
 end
@@ -355,15 +334,6 @@ local function number_text(value)
 end
 
 
-local function stack(cells)
-  local items = {}
-  for tag in (cells.ranges or ""):gmatch "[^\n]+" do
-    items[#items + 1] = ('"<default domain>:%s:none:none:none:none:none:none"'):format(tag)
-  end
-  return ("%d  %s"):format(cells.tid or 0, table.concat(items, "  "))
-end
-
-
 local function size_text(what)
   return function(cells)
     if cells.whole then return "" end
@@ -378,7 +348,15 @@ local function none() return "" end
 local COLUMNS = {
   { "ID", function(_, row) return row - 1 end },
   { "Process ID", function(cells) return cells.pid or "" end },
-  { "Process Name", none }, { "Host Name", none }, { STACK, stack }, { RANGES, none },
+  { "Process Name", none }, { "Host Name", none },
+  { STACK, function(cells)
+    local items = {}
+    for tag in (cells.ranges or ""):gmatch "[^\n]+" do
+      items[#items + 1] = ('"<default domain>:%s:none:none:none:none:none:none"'):format(tag)
+    end
+    return ("%d  %s"):format(cells.tid or 0, table.concat(items, "  "))
+  end },
+  { RANGES, none },
   { "Kernel Name", function(cells) return cells.name or "" end },
   { "Context", function(cells) return cells.context or "" end },
   { "Stream", function(cells) return not cells.whole and cells.stream or "" end },
