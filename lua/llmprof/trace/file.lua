@@ -12,21 +12,10 @@ local trace_file = {}
 
 -- ---- opening ----
 
-local AGAIN = "copy or export it again"
-trace_file.AGAIN = AGAIN
+trace_file.AGAIN = "copy or export it again"
 
 -- Codes of a file that is something else than a trace.
 local NO_TRACE = { syntax = true, unsupported = true, empty = true }
-
-local function hint_of(path, code)
-  if layout.find(path, "timeline") then
-    return "a bundle? Its trace is " .. layout.find(path, "timeline")
-  elseif code == "truncated" then
-    return AGAIN
-  end
-  return NO_TRACE[code] and trace.hint(path) or nil
-end
-
 
 -- The trace, or an error that says what the file is and what to do about it.
 function trace_file.open(path)
@@ -37,9 +26,14 @@ function trace_file.open(path)
   local cache = info and info.size >= trace_file.CACHE_LEAST and trace_file.cache_options() or nil
   local opened, message, code = trace.open(path, cache)
   if opened then return opened end
-  local misnamed = code == "notfound" or NO_TRACE[code]
-  errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code),
-    code = code })
+  local hint = NO_TRACE[code] and trace.hint(path) or nil
+  if layout.find(path, "timeline") then
+    hint = "a bundle? Its trace is " .. layout.find(path, "timeline")
+  elseif code == "truncated" then
+    hint = trace_file.AGAIN
+  end
+  errors.raise((code == "notfound" or NO_TRACE[code]) and "usage" or "failed", message,
+    { hint = hint, code = code })
 end
 
 
@@ -63,7 +57,8 @@ local check = errors.check
 
 
 local function damaged(opened, form, ...)
-  errors.raise("failed", opened:info().path .. ": " .. form:format(...), { hint = AGAIN })
+  errors.raise("failed", opened:info().path .. ": " .. form:format(...),
+    { hint = trace_file.AGAIN })
 end
 
 
@@ -73,15 +68,6 @@ local function refuse(opened, frame, name, conditions, what)
   if count == 0 then return end
   damaged(opened, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name,
     what)
-end
-
-
-local function check_shapes(opened)
-  local kernels = check(opened:frame "kernels")
-  for i, column in ipairs(SHAPE) do
-    refuse(opened, kernels, "kernels", { { column, "==", false },
-      { SHAPE[i % #SHAPE + 1], "~=", false } }, "have no usable " .. column)
-  end
 end
 
 
@@ -128,22 +114,20 @@ function trace_file.without_time(opened)
 end
 
 
--- Where half of them have none, the rest says nothing.
-local function check_timeless(opened)
+-- Raises what is wrong with a trace. Where half of its events have no time, the rest says nothing.
+function trace_file.check(opened)
+  local kernels = check(opened:frame "kernels")
+  for i, column in ipairs(SHAPE) do
+    refuse(opened, kernels, "kernels", { { column, "==", false },
+      { SHAPE[i % #SHAPE + 1], "~=", false } }, "have no usable " .. column)
+  end
+  for _, name in ipairs(TIMED) do check_times(opened, name) end
   for _, of in ipairs(timeless(opened)) do
     if 2 * of.count >= of.of then
       damaged(opened, "%s of %s rows of '%s' have no usable time",
         text.count(of.count), text.count(of.of), of.name)
     end
   end
-end
-
-
--- Raises what is wrong with a trace.
-function trace_file.check(opened)
-  check_shapes(opened)
-  for _, name in ipairs(TIMED) do check_times(opened, name) end
-  check_timeless(opened)
 end
 
 
@@ -186,8 +170,6 @@ trace_file.CACHE_LEAST = 20000000
 local MOST = 4000000000
 local SHARE = 10
 
-local FORM = "LLMPROF_CACHE=BYTES that may be kept; 0 keeps and uses nothing"
-
 local limit -- bytes, as a run's settings have it; nil: nobody said
 local is_off = false
 
@@ -207,18 +189,6 @@ function trace_file.keep_in_cache(bytes) limit = bytes or limit end
 function trace_file.use_no_cache() is_off = true end
 
 
-local function from_environment()
-  local wanted = os.getenv "LLMPROF_CACHE"
-  if not wanted or wanted == "" then return nil end
-  local bytes = wanted:find "^%d+$" and math.tointeger(tonumber(wanted))
-  if not bytes then
-    errors.raise("usage", ("LLMPROF_CACHE: '%s' is no number of bytes"):format(wanted),
-      { hint = FORM })
-  end
-  return bytes
-end
-
-
 -- Free bytes where the folder is, or will be.
 local function free_space(folder)
   while folder ~= "" do
@@ -230,10 +200,17 @@ local function free_space(folder)
 end
 
 
--- Bytes that may be kept.
+-- Bytes that may be kept: as a run's settings have it, the environment, or the limits.
 function trace_file.cache_most()
   if is_off then return 0 end
-  local wanted = limit or from_environment() or limits.cache_bytes()
+  local said = os.getenv "LLMPROF_CACHE" or ""
+  local wanted = limit
+  if not wanted and said ~= "" then
+    wanted = said:find "^%d+$" and math.tointeger(tonumber(said))
+      or errors.raise("usage", ("LLMPROF_CACHE: '%s' is no number of bytes"):format(said),
+        { hint = "LLMPROF_CACHE=BYTES that may be kept; 0 keeps and uses nothing" })
+  end
+  wanted = wanted or limits.cache_bytes()
   if wanted then return wanted end
   local folder = trace_file.cache_folder()
   return folder and math.min(MOST, free_space(folder) // SHARE) or 0

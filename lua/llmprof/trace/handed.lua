@@ -56,15 +56,6 @@ function Handed:take(target, path)
 end
 
 
--- A report of nsys is taken for its export.
-function Handed:add_report(path)
-  local made, result = errors.call(self.export, path)
-  if made then return self:add(result) end
-  if result.bug or result.kind == "interrupted" then error(result, 0) end
-  return nil, result.message, result.hint, result.kind
-end
-
-
 -- Take a text that is known by what it holds; false of others, nil and why of one that cannot be
 -- used.
 function Handed:add_text(path)
@@ -80,22 +71,9 @@ function Handed:add_text(path)
 end
 
 
-local function is_text(path) return TEXTS[path:match "%.(%w+)$"] or false end
-
-
 -- Of these an export of nsys has one.
 local TABLES = { "StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME",
   "NVTX_EVENTS" }
-
--- What is wrong with a database that is shorter than its header says, or no export of nsys, a hint
--- and a kind of error; nil of others.
-local function fault_of(path)
-  local opened <close>, message, code = sqlite.open(path)
-  if code == "truncated" then return message, trace_file.AGAIN, "failed" end
-  if not opened or lists.any(TABLES, function(name) return opened:has(name) end) then return nil end
-  return path .. ": an SQLite file, but no Nsight Systems export", trace.hint(path)
-end
-
 
 -- Add what a file is; nil, why, a hint and a kind of error where it is nothing that is known.
 function Handed:add(path)
@@ -110,7 +88,10 @@ function Handed:add(path)
     self:take(layout.ncu.report, path)
     return true
   elseif self.export and (path:find "%.nsys%-rep$" or path:find "%.qdrep$") then
-    return self:add_report(path)
+    local made, result = errors.call(self.export, path) -- a report is taken for its export
+    if made then return self:add(result) end
+    if result.bug or result.kind == "interrupted" then error(result, 0) end
+    return nil, result.message, result.hint, result.kind
   end
   local reader, message, code = trace.reader(path)
   if not reader then
@@ -119,18 +100,20 @@ function Handed:add(path)
     if self:add_text(path) then return true end
     return nil, message, trace.hint(path)
   end
-  if reader == "nsys" then
-    local fault, hint, kind = fault_of(path)
-    if fault then return nil, fault, hint, kind end
-  end
-  if reader == "ncu" then
+  if reader == "nsys" then -- an SQLite file, which may be shorter than its header says
+    local opened <close>, fault, why = sqlite.open(path)
+    if why == "truncated" then
+      return nil, fault, trace_file.AGAIN, "failed"
+    elseif opened and not lists.any(TABLES, function(name) return opened:has(name) end) then
+      return nil, path .. ": an SQLite file, but no Nsight Systems export", trace.hint(path)
+    end
+  elseif reader == "ncu" then
     self:take(layout.counters, path)
-  elseif reader == "folded" then
-    self.stacks[#self.stacks + 1] = path
-  else
-    self.by_format[reader] = self.by_format[reader] or {}
-    table.insert(self.by_format[reader], path)
+    return true
   end
+  local list = reader == "folded" and self.stacks or self.by_format[reader] or {}
+  if reader ~= "folded" then self.by_format[reader] = list end
+  list[#list + 1] = path
   return true
 end
 
@@ -182,9 +165,6 @@ function Handed:add_all(folder, names)
 end
 
 
-function Handed:has_traces() return next(self.by_format) ~= nil end
-
-
 -- The folder's files, or those of the folders in it where it has no trace itself.
 function Handed:add_folder(folder)
   folder = folder:gsub("(.)/+$", "%1")
@@ -193,7 +173,7 @@ function Handed:add_folder(folder)
   if layout.find(folder, "manifest") then return end
   local names = folders.list(folder)
   self:add_all(folder, names)
-  if self:has_traces() then return end
+  if next(self.by_format) then return end
   for _, name in ipairs(names) do
     local inside = folder .. "/" .. name
     if folders.is_folder(inside) then self:add_all(inside, folders.list(inside)) end
@@ -201,21 +181,18 @@ function Handed:add_folder(folder)
 end
 
 
--- What a trace's name begins with: "run" of "run.sqlite" and "run.pt.trace.json.gz".
-local function stem_of(name) return name:match "^[^.]+" or name end
-
-
 -- What lies beside a file and is of the same program: documents by their names, and what is
 -- called like it.
 function Handed:add_beside(path)
-  local folder, name = path:match "^(.*/)" or "./", base(path)
-  local stem = stem_of(name)
+  -- what a name begins with: "run" of "run.sqlite" and "run.pt.trace.json.gz"
+  local function stem_of(name) return name:match "^[^.]+" or name end
+  local folder, stem = path:match "^(.*/)" or "./", stem_of(base(path))
   for _, other in ipairs(folders.list(folder)) do
     local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
     local is_new = folders.is_file(folder .. other) and not self.seen[folder .. other]
     if is_new and (DOCUMENTS[other] or is_like) then
       self:add(folder .. other)
-    elseif is_new and is_text(other) then
+    elseif is_new and TEXTS[other:match "%.(%w+)$"] then
       self:add_text(folder .. other)
     end
   end
@@ -301,10 +278,10 @@ function handed.look(words, export, document_of)
       end
     end
   end
-  if #words == 1 and self:has_traces() and folders.is_file(words[1]) then
+  if #words == 1 and next(self.by_format) and folders.is_file(words[1]) then
     self:add_beside(words[1])
   end
-  if not self:has_traces() then
+  if not next(self.by_format) then
     if not wrong and self.stacks[1] then
       wrong = ("%s: collapsed stacks, which name no kernels"):format(self.stacks[1])
       hint = "give them next to a trace, or ask: llmprof -e 'cpu_samples' " .. self.stacks[1]
