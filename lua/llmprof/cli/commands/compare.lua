@@ -62,15 +62,17 @@ end
 
 
 -- Was it predicted: by --predicted, or by a finding of the run before that is gone?
-local function print_prediction(given, words, sides)
-  local is_pair = #words == 2 and given.format ~= "json"
+local function print_prediction(given, sides)
+  local is_pair = #sides == 2 and given.format ~= "json"
   local code = given.predicted or is_pair and whatif.fitting(sides[1].results, sides[2].results)
   if not code then return end
   local finding = tonumber(code) and sides[1].results.advice.findings[tonumber(code)]
   local title = finding and ("finding %s of %s: %s"):format(code, sides[1].name, finding.title)
   local ok, rows = errors.call(function()
-    local before, after = session.open { words[1] }, session.open { words[2] }
-    return whatif.outcome(before.files, after.files, code)
+    local opened = lists.map(sides, function(one)
+      return session.open { one.runs[1].folder or one.trace }
+    end)
+    return whatif.outcome(opened[1].files, opened[2].files, code)
   end)
   if not ok and (given.predicted or rows.kind ~= "usage") then error(rows, 0) end
   if not ok then
@@ -130,7 +132,7 @@ function command.run(given, words)
     errors.check(fs.write(given.output,
       report.page(list[1], before and after and { before, after } or nil)))
   end
-  print_prediction(given, words, sides)
+  print_prediction(given, sides)
   for _, line in ipairs(limits.enforce(list, given["allow-undecided"])) do out.complain(line) end
   return 0
 end
