@@ -324,12 +324,7 @@ end
 -- An iterator over the lines of a file of the bundle; over none when it is not there.
 function Run:lines(name)
   if not self:has(name) then return function() return nil end end
-  local file = check(io.open(self:path(name)))
-  return function()
-    local line = file:read "l"
-    if not line then file:close() end
-    return line
-  end
+  return check(io.open(self:path(name))):lines()
 end
 
 

@@ -78,38 +78,33 @@ function results_file.read(path)
 end
 
 
--- The same where results have to be. hint: what mends them, unless running the
--- bundle's recipe again does.
-function results_file.load(path, hint)
+-- The same where results have to be. hint: what mends them, unless running the bundle's recipe
+-- again does; compared: they are for a comparison, which reads tables that results may lack
+-- without asking.
+function results_file.load(path, hint, compared)
   local results, message, code = results_file.read(path)
-  if results then return results end
-  errors.raise_systems(message, code)
-  errors.raise("failed", message, { hint = hint
-    or "make it again: " .. process.shown { "llmprof", "RECIPE.lua", "--resume",
-      path:match "^(.+)/[^/]*$" or "." } })
-end
-
-
--- The same for what a comparison is of, which reads tables that results may lack without asking.
-function results_file.load_comparable(path, hint)
-  local results = results_file.load(path, hint)
-  for _, name in ipairs { "model", "repeats" } do
-    if not results[name] then
-      errors.raise("failed", ("%s: no '%s': it has no times"):format(path, name),
-        { hint = "a run whose timeline was not read cannot be compared" })
-    end
+  if not results then
+    errors.raise_systems(message, code)
+    errors.raise("failed", message, { hint = hint
+      or "make it again: " .. process.shown { "llmprof", "RECIPE.lua", "--resume",
+        path:match "^(.+)/[^/]*$" or "." } })
+  end
+  local lacks = compared and (not results.model and "model" or not results.repeats and "repeats")
+  if lacks then
+    errors.raise("failed", ("%s: no '%s': it has no times"):format(path, lacks),
+      { hint = "a run whose timeline was not read cannot be compared" })
   end
   return results
 end
 
 
 -- Those of a run (llmprof.bundle.artifacts), which has to be analysed.
-function results_file.of_run(run)
+function results_file.of_run(run, compared)
   if not run:has(layout.results) then
     errors.raise("failed", ("%s: no %s: the run was not analysed"):format(run.dir, layout.results),
       { hint = run:continuation() .. "; llmprof ls lists the others" })
   end
-  return results_file.load(run:path(layout.results))
+  return results_file.load(run:path(layout.results), nil, compared)
 end
 
 

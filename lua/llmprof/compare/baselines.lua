@@ -110,16 +110,6 @@ local function remove(path)
 end
 
 
-local function check_has_results(run)
-  if not run:has(kept[1]) then
-    errors.raise("usage", ("%s: no %s: there is nothing to compare with"):format(run.dir, kept[1]),
-      { hint = ("the run is '%s'; --resume %s finishes it"):format(
-        tostring(run.manifest.status), run.id) })
-  end
-  results_file.load_comparable(run:path(kept[1]))
-end
-
-
 -- Keep what is needed of a run in a folder, in place of what is there: when the copy is whole.
 local function keep(run, folder, name)
   local fresh = folder .. ".new~"
@@ -131,7 +121,8 @@ local function keep(run, folder, name)
       check(fs.copy(run:path(file), target))
     end
   end
-  check_has_results(run) -- a run goes out of sight as a whole: one that is there was there before
+  -- a run goes out of sight as a whole: one that is there was there before
+  results_file.of_run(run, true)
   check(fs.write(fresh .. "/" .. ABOUT, document.encode("baseline", { name = name, run = run.id,
     recipe = run.manifest.recipe, saved = clock.timestamp() })))
   remove(folder)
@@ -145,7 +136,7 @@ function baselines.save(run, name, root)
     errors.raise("usage", ("'%s' cannot name a baseline"):format(name),
       { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
   end
-  check_has_results(run)
+  results_file.of_run(run, true)
   alone(root, function() keep(run, path_of(name, root), name) end)
 end
 
@@ -154,7 +145,7 @@ end
 -- differ is what a comparison holds a change against.
 function baselines.add(run, name, root)
   baselines.must_find(name, root)
-  check_has_results(run)
+  results_file.of_run(run, true)
   alone(root, function()
     local path = baselines.must_find(name, root)
     local recipe = read_about(path).recipe

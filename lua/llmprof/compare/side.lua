@@ -123,24 +123,12 @@ local function config_of(tree, results)
 end
 
 
--- Why a run's folder has no results.json, and what would mend it.
-local function unfinished(folder, root)
-  local hint = "a bundle, a run, a baseline or the export of a trace is expected"
-  if layout.find(folder, "manifest") then
-    local run = artifacts.open(folder, root)
-    hint = ("the run is '%s': continue it with --resume %s"):format(
-      tostring(run.manifest.status), run.id)
-  end
-  errors.raise("usage", folder .. ": no results.json: there is nothing to compare",
-    { hint = hint })
-end
-
-
 -- One run in a folder: see side.open.
 local function run_in(folder, name, hint, root)
   artifacts.check_links(folder)
-  local path = layout.find(folder, "results") or unfinished(folder, root)
-  local results = results_file.load_comparable(path, hint)
+  local is_unfinished = layout.find(folder, "manifest") and not layout.find(folder, "results")
+  local results = is_unfinished and results_file.of_run(artifacts.open(folder, root))
+    or results_file.load(folder .. "/" .. layout.results, hint, true)
   local plain = lists.map({ layout.workload.before, layout.workload.after }, function(ran)
     return load_metrics(folder, ran)
   end)

@@ -288,14 +288,6 @@ function nsys.reader()
 end
 
 
--- The same of a list of lines.
-function nsys.read_output(lines)
-  local read, said = nsys.reader()
-  for _, line in ipairs(lines) do read(line) end
-  return said
-end
-
-
 -- Reports that were generated and are there, each once; others is what else was
 -- named (a .qdstrm that could not be imported).
 function nsys.reports(said)

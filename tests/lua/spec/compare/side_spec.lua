@@ -117,8 +117,10 @@ describe("llmprof.compare.side", function()
 
   it("says how a run without results goes on", function()
     fs.remove(run("one"):path "results.json")
-    assert.same({ "usage", "TOP/one: no results.json: there is nothing to compare",
-      "the run is 'running': continue it with --resume one" }, refusal "one")
+    local said = refusal "one"
+    assert.same({ "failed", "TOP/one: no results.json: the run was not analysed" },
+      { said[1], said[2] })
+    assert.matches("^continue it .*%-%-resume one; llmprof ls lists the others$", said[3])
   end)
 
   it("refuses results of something else", function()

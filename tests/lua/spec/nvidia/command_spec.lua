@@ -1,5 +1,8 @@
 -- Command lines word by word, and what ncu's own words mean.
 local ncu = require "llmprof.nvidia.ncu.command"
+local tools = require "llmprof.nvidia.tools"
+
+local function read_output(lines) return tools.read_output(ncu, lines) end
 
 local base = { target_processes = "all", replay_mode = "kernel", clock_control = "none",
   cache_control = "all" }
@@ -111,7 +114,7 @@ end)
 
 describe("ncu's output", function()
   it("counts launches", function()
-    assert.same({ profiled = 2 }, ncu.read_output {
+    assert.same({ profiled = 2 }, read_output {
       "==PROF== Connected to process 7 (/usr/bin/python3)",
       '==PROF== Profiling "f" - 0 (1/2): 0%....100% - 8 passes',
       '==PROF== Profiling "say "hi"" - 1: 0%....50%....100% - 9 passes',
@@ -125,20 +128,20 @@ describe("ncu's output", function()
       '==PROF== Profiling "range" - 1: Application replay pass 1',
       '==PROF== Profiling "range" - 0: Application replay pass 2',
       '==PROF== Profiling "range" - 1: Application replay pass 2' }
-    assert.same({ profiled = 2 }, ncu.read_output(lines))
+    assert.same({ profiled = 2 }, read_output(lines))
     assert.truthy(ncu.launch_name(lines[2]))
     assert.is_nil(ncu.launch_name(lines[3]))
   end)
 
   it("tells that nothing was measured", function()
     assert.same({ profiled = 0, none = true },
-      ncu.read_output { "==WARNING== No kernels were profiled." })
-    assert.is_true(ncu.read_output({ "==WARNING== No ranges were profiled." }).none)
-    assert.same({ profiled = 0 }, ncu.read_output { "No kernels were profiled." })
+      read_output { "==WARNING== No kernels were profiled." })
+    assert.is_true(read_output({ "==WARNING== No ranges were profiled." }).none)
+    assert.same({ profiled = 0 }, read_output { "No kernels were profiled." })
   end)
 
   it("knows failures, and keeps the first", function()
-    local said = ncu.read_output {
+    local said = read_output {
       "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters",
       "==WARNING== Out of memory", "==ERROR== The application returned an error code (11)." }
     assert.same({ "permission", "this user may not read GPU performance counters", 11,
@@ -149,9 +152,9 @@ describe("ncu's output", function()
       ["Failed to connect to the CUDA driver"] = "driver",
       ["Option 'x' did not match any section"] = "section",
       ["Failed to find metric y"] = "metric", ["unrecognised option '--z'"] = "option" } do
-      assert.equal(kind, ncu.read_output { "==ERROR== " .. line }.failure.kind)
+      assert.equal(kind, read_output { "==ERROR== " .. line }.failure.kind)
     end
-    assert.is_nil(ncu.read_output { "the workload: out of memory" }.failure)
+    assert.is_nil(read_output { "the workload: out of memory" }.failure)
   end)
 end)
 

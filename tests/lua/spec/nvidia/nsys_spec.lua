@@ -3,6 +3,9 @@ local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local nsys = require "llmprof.nvidia.nsys"
+local tools = require "llmprof.nvidia.tools"
+
+local function read_output(lines) return tools.read_output(nsys, lines) end
 
 local function profile(cfg)
   return nsys.profile_argv(cfg, { path = "/opt/nsys", output = "out/run",
@@ -75,7 +78,7 @@ describe("nsys's output", function()
   local top = bundle.scratch(before_each, after_each)
 
   it("names the reports", function()
-    assert.same({ "/a/run.nsys-rep", "/a b/run.2.nsys-rep", "/c.qdstrm" }, nsys.read_output({
+    assert.same({ "/a/run.nsys-rep", "/a b/run.2.nsys-rep", "/c.qdstrm" }, read_output({
       "Collecting data...", "Generated:", "    /a/run.nsys-rep", "    /a b/run.2.nsys-rep",
       "done", "    /not/listed.nsys-rep", "Generated: /c.qdstrm", "Generated:", "\t/notes.txt",
       "Generated:", "\t/no\0path.nsys-rep", "Generated: 64 tokens", "Generated:",
@@ -84,7 +87,7 @@ describe("nsys's output", function()
   end)
 
   it("tells ranges and known complaints", function()
-    local said = nsys.read_output { "Capture range started in the application.",
+    local said = read_output { "Capture range started in the application.",
       "Capture range ended in the application.", "unrecognised option '--x'",
       "Illegal --trace argument 'y'.", "write: No space left on device", "anything else" }
     assert.same({ true, true }, { said.range_started, said.range_ended })
@@ -103,9 +106,9 @@ describe("nsys's output", function()
         "nsys stopped recording: its buffer is full",
       ["Couldn't allocate CUPTI bufer 3 times. Some CUPTI events may be missing."] =
         "CUPTI dropped events" } do
-      assert.equal(message, nsys.read_output { line }.complaints[1].message)
+      assert.equal(message, read_output { line }.complaints[1].message)
     end
-    assert.same({ generated = {}, complaints = {} }, nsys.read_output {})
+    assert.same({ generated = {}, complaints = {} }, read_output {})
   end)
 
   it("is believed where the files are there", function()
