@@ -1,9 +1,10 @@
 -- The numbers of a launch: where each is put ("flop.fp32"), its unit, and the formula
 -- that it is made by. Later ones are built on earlier ones by path.
 --
--- They are said to `of`, what knows the columns: metric(name, what) gives the steps of a metric
--- (what: the kind of unit that it must be in), path(path) those of a figure that was put before,
--- each false where it is absent; put(path, unit, steps) puts one; names is a set of the metrics.
+-- They are said to `of`, what knows the columns: metric(name, what) gives the formula of a metric
+-- (what: the kind of unit that it must be in), path(path) that of a figure that was put before,
+-- figures.ABSENT where there is none; put(path, unit, formula) puts one; names is a set of the
+-- metrics.
 local lists = require "llmprof.tables.lists"
 local metrics = require "llmprof.nvidia.metrics"
 local merged = require("llmprof.tables.keys").merged
@@ -15,42 +16,52 @@ local figures = {}
 -- ---- formulas ----
 
 -- They are steps of llmprof.frame's compute, one behind the other, so that all launches of a file
--- are worked out at once. What is computed from an absent number is absent; false: absent in
--- every row.
-local formula = {}
+-- are worked out at once: a + b, 2 * a, a / b, which is absent too where b is 0. What is computed
+-- from an absent number is absent.
+local Formula = {}
+Formula.__index = Formula
+
+
+function figures.formula(steps) return setmetatable(steps, Formula) end
+
+local ABSENT = figures.formula {} -- in every row
+figures.ABSENT = ABSENT
+
+local ZERO = figures.formula { 0 }
 
 
 local function joined(a, b, operator)
-  return a and b and lists.joined(a, b, { operator })
+  if a == ABSENT or b == ABSENT then return ABSENT end
+  return figures.formula(lists.joined(type(a) == "number" and { a } or a, b, { operator }))
 end
 
 
-function formula.mul(a, b) return joined(a, b, "*") end
-function formula.add(a, b) return joined(a, b, "+") end
-function formula.scale(factor, a) return joined({ factor }, a, "*") end
+function Formula.__add(a, b) return joined(a, b, "+") end
+function Formula.__mul(a, b) return joined(a, b, "*") end
+function Formula.__div(a, b) return joined(a, b, "/") end
 
--- Absent too where b is 0.
-function formula.div(a, b) return joined(a, b, "/") end
-
--- a where b is there, or is not; and where it is more than b.
-function formula.given(a, b) return joined(a, b, "where") end
-function formula.unless(a, b) return joined(a, b, "unless") or a end
-function formula.above(a, b) return joined(a, b, "above") end
+-- It where b is there, or is not; and where it is more than b.
+function Formula:given(b) return joined(self, b, "where") end
+function Formula:unless(b) return b == ABSENT and self or joined(self, b, "unless") end
+function Formula:above(b) return joined(self, b, "above") end
 
 
 -- Of a list all that are there, folded from the first on.
 local function folded(operator)
   return function(list)
-    local made = false
-    for _, steps in ipairs(list) do made = joined(made, steps, operator) or steps or made end
+    local made = ABSENT
+    for _, one in ipairs(list) do
+      local both = joined(made, one, operator)
+      if both ~= ABSENT then made = both elseif made == ABSENT then made = one end
+    end
     return made
   end
 end
 
 
 -- Of a list: the first, the smallest, the largest, the sum of those that are there.
-formula.first, formula.least = folded "or", folded "least"
-formula.largest, formula.sum = folded "most", folded "together"
+local first, least = folded "or", folded "least"
+local largest, sum = folded "most", folded "together"
 
 
 -- ---- metrics ----
@@ -97,9 +108,9 @@ local DIRECT = {
 local function counter(of)
   return function(stem)
     local cycles = stem:match "^(%w+)__" .. "__cycles_elapsed.avg"
-    return formula.first { of:metric(stem .. ".sum"),
-      formula.mul(of:metric(stem .. ".sum.per_cycle_elapsed"), of:metric(cycles)),
-      formula.mul(of:metric(stem .. ".sum.per_second"), of:path "duration") }
+    return first { of:metric(stem .. ".sum"),
+      of:metric(stem .. ".sum.per_cycle_elapsed") * of:metric(cycles),
+      of:metric(stem .. ".sum.per_second") * of:path "duration" }
   end
 end
 
@@ -109,18 +120,16 @@ local function add_bytes(of)
   of:put("bytes.dram_read", "byte", of:metric("dram__bytes_read.sum", "bytes"))
   of:put("bytes.dram_write", "byte", of:metric("dram__bytes_write.sum", "bytes"))
   local rate = of:metric("dram__bytes.sum.per_second", "byte_rate")
-  of:put("bytes.dram", "byte", formula.first {
-    formula.add(of:path "bytes.dram_read", of:path "bytes.dram_write"),
-    of:metric("dram__bytes.sum", "bytes"), formula.mul(rate, duration) })
-  of:put("rate.dram", "byte/s", formula.first { rate,
-    formula.div(of:path "bytes.dram", duration) })
+  of:put("bytes.dram", "byte", first { of:path "bytes.dram_read" + of:path "bytes.dram_write",
+    of:metric("dram__bytes.sum", "bytes"), rate * duration })
+  of:put("rate.dram", "byte/s", first { rate, of:path "bytes.dram" / duration })
 
-  of:put("bytes.l2", "byte", formula.first { of:metric("lts__t_bytes.sum", "bytes"),
-    formula.mul(of:metric(L2 .. ".per_second", "derived_rate"), duration) })
-  of:put("rate.l2", "byte/s", formula.div(of:path "bytes.l2", duration))
+  of:put("bytes.l2", "byte", first { of:metric("lts__t_bytes.sum", "bytes"),
+    of:metric(L2 .. ".per_second", "derived_rate") * duration })
+  of:put("rate.l2", "byte/s", of:path "bytes.l2" / duration)
 
-  of:put("bytes.l1", "byte", formula.mul(of:metric(L1 .. ".per_second", "derived_rate"), duration))
-  of:put("rate.l1", "byte/s", formula.div(of:path "bytes.l1", duration))
+  of:put("bytes.l1", "byte", of:metric(L1 .. ".per_second", "derived_rate") * duration)
+  of:put("rate.l1", "byte/s", of:path "bytes.l1" / duration)
 end
 
 
@@ -128,9 +137,8 @@ end
 local function scalar_flop(of, type, width)
   local count = counter(of)
   local add, mul = count(SASS:format(type .. "add")), count(SASS:format(type .. "mul"))
-  if width > 1 then add, mul = formula.scale(width, add), formula.scale(width, mul) end
-  return formula.add(formula.add(add, mul),
-    formula.scale(2 * width, count(SASS:format(type .. "fma"))))
+  if width > 1 then add, mul = width * add, width * mul end
+  return add + mul + 2 * width * count(SASS:format(type .. "fma"))
 end
 
 
@@ -138,7 +146,7 @@ end
 -- in the name of its derived metric; ncu 2024 counted one.
 local function by_half_width(of, make)
   local one = of:metric("derived__" .. SASS:format "hfma" .. "_x2")
-  return formula.first { formula.given(make(1), one), formula.unless(make(2), one) }
+  return first { make(1):given(one), make(2):unless(one) }
 end
 
 
@@ -154,13 +162,13 @@ local function add_tensor_flop(of)
     all[i] = of:path(to)
     if float then floats[#floats + 1] = all[i] end
   end
-  local zero, used = { 0 }, count "sm__inst_executed_pipe_tensor"
-  local sum = formula.sum(floats)
-  local idle = formula.given(formula.unless(zero, formula.above(used, zero)), used)
-  local complete = sum
-  for _, one in ipairs(all) do complete = formula.given(complete, one) end
-  of:put("flop.tensor", "FLOP", formula.first { formula.above(sum, zero),
-    formula.given(idle, of:path "flop.fp32"), complete, formula.unless(sum, used) })
+  local used = count "sm__inst_executed_pipe_tensor"
+  local whole = sum(floats)
+  local idle = ZERO:unless(used:above(ZERO)):given(used)
+  local complete = whole
+  for _, one in ipairs(all) do complete = complete:given(one) end
+  of:put("flop.tensor", "FLOP", first { whole:above(ZERO), idle:given(of:path "flop.fp32"),
+    complete, whole:unless(used) })
 end
 
 
@@ -172,14 +180,13 @@ local function add_flop(of)
   end))
   add_tensor_flop(of)
   -- HFMA alone is how compilers move registers, not half arithmetic
-  local count = counter(of)
-  local half = formula.given(of:path "flop.fp16", formula.above(
-    formula.add(count(SASS:format "hadd"), count(SASS:format "hmul")), { 0 }))
-  of:put("flop.total", "FLOP", formula.given(formula.given(
-    formula.sum { of:path "flop.fp64", of:path "flop.fp32", half, of:path "flop.tensor" },
-    of:path "flop.fp32"), of:path "flop.tensor"))
+  local count, fp32, tensor = counter(of), of:path "flop.fp32", of:path "flop.tensor"
+  local half = of:path "flop.fp16":given(
+    (count(SASS:format "hadd") + count(SASS:format "hmul")):above(ZERO))
+  of:put("flop.total", "FLOP",
+    sum { of:path "flop.fp64", fp32, half, tensor }:given(fp32):given(tensor))
   for _, kind in ipairs { "fp64", "fp32", "fp16", "tensor", "total" } do
-    of:put("rate." .. kind, "FLOP/s", formula.div(of:path("flop." .. kind), of:path "duration"))
+    of:put("rate." .. kind, "FLOP/s", of:path("flop." .. kind) / of:path "duration")
   end
 end
 
@@ -187,25 +194,23 @@ end
 local function add_peaks(of)
   local sm_clock = of:metric("sm__cycles_elapsed.avg.per_second", "clock")
   local function bytes(name, what, clock)
-    return formula.mul(of:metric(name, what), of:metric(clock, "clock"))
+    return of:metric(name, what) * of:metric(clock, "clock")
   end
   of:put("peak.dram", "byte/s", bytes("dram__bytes.sum.peak_sustained", "width",
     "dram__cycles_elapsed.avg.per_second"))
-  of:put("peak.l2", "byte/s", formula.first {
+  of:put("peak.l2", "byte/s", first {
     of:metric("lts__t_bytes.sum.peak_sustained_elapsed.per_second", "byte_rate"),
     bytes(L2 .. ".peak_sustained", "derived_width", "lts__cycles_elapsed.avg.per_second") })
   of:put("peak.l1", "byte/s", bytes(L1 .. ".peak_sustained", "derived_width",
     "l1tex__cycles_elapsed.avg.per_second"))
-  local function scalar(op, flop)
-    return formula.mul(formula.scale(flop, of:metric(SASS_PEAK:format(op))), sm_clock)
-  end
+  local function scalar(op, flop) return flop * of:metric(SASS_PEAK:format(op)) * sm_clock end
   of:put("peak.fp64", "FLOP/s", scalar("dfma", 2))
   of:put("peak.fp32", "FLOP/s", scalar("ffma", 2))
   of:put("peak.fp16", "FLOP/s", by_half_width(of, function(width)
     return scalar("hfma", 2 * width)
   end))
   local function tensor_peak(stem)
-    return formula.first { formula.mul(of:metric(stem .. ".sum.peak_sustained"), sm_clock),
+    return first { of:metric(stem .. ".sum.peak_sustained") * sm_clock,
       of:metric(stem .. ".sum.peak_sustained_elapsed.per_second") }
   end
   for _, peak in ipairs(figures.tensor_peaks(of.names, tensor_peak)) do
@@ -218,34 +223,31 @@ end
 -- ---- how busy the units were ----
 
 -- Percent of a peak.
-local function share(rate, peak) return formula.scale(100, formula.div(rate, peak)) end
+local function share(rate, peak) return 100 * (rate / peak) end
 
 
 -- What a GPU can do at most, per second: what is known of it (llmprof.model.hardware), else
 -- the peak that ncu gives. what: "dram" or a number format, fp64 that of vector units.
 local function limit(of, what, peak)
-  return formula.first { of:metric("limit." .. what, "limit"), of:path("peak." .. peak) }
+  return first { of:metric("limit." .. what, "limit"), of:path("peak." .. peak) }
 end
 
 
-local function percents(of, ...)
-  return formula.first(lists.map({ ... }, function(name)
-    return of:metric(name .. PCT, "percent")
-  end))
+local function percents(of, names)
+  return lists.map(names, function(name) return of:metric(name .. PCT, "percent") end)
 end
 
 
 -- Of the launch's time its tensor cores need so much for the operations of all types.
 local function tensor_share(of)
-  return formula.sum(lists.map(figures.tensor_counts(of.names, counter(of)), function(total)
+  return sum(lists.map(figures.tensor_counts(of.names, counter(of)), function(total)
     local done = of:path("tensor." .. total.type)
-    local none = formula.unless({ 0 }, formula.above(done, { 0 }))
+    local none = ZERO:unless(done:above(ZERO))
     local peak = of:path("peak.tensor." .. total.type)
     if total.type ~= "fp64" then
       peak = limit(of, figures.tensor_format(total.type), "tensor." .. total.type)
     end
-    return formula.first { formula.given(none, done),
-      share(formula.div(done, of:path "duration"), peak) }
+    return first { none:given(done), share(done / of:path "duration", peak) }
   end))
 end
 
@@ -260,11 +262,9 @@ local function busiest(of, unit, needed)
       if of.names[name] then parts[#parts + 1] = of:metric(name, "percent") end
     end
   end
-  local made = formula.largest(parts)
-  for _, part in ipairs(unit ~= "lts" and parts or {}) do made = formula.given(made, part) end
-  for _, name in ipairs(needed) do
-    made = formula.given(made, of:metric(name .. PCT, "percent"))
-  end
+  local made = largest(parts)
+  for _, part in ipairs(unit ~= "lts" and parts or {}) do made = made:given(part) end
+  for _, part in ipairs(percents(of, needed)) do made = made:given(part) end
   return made
 end
 
@@ -283,35 +283,32 @@ local L1_PARTS = { "l1tex__lsuin_requests", "l1tex__data_pipe_lsu_wavefronts",
 local function l1_percent(of, l1_parts)
   local active = of:metric("l1tex__throughput.avg.pct_of_peak_sustained_active", "percent")
   local memory = of:metric("gpu__compute_memory_throughput" .. PCT, "percent")
-  return formula.first {
-    formula.given(formula.given(formula.least { active, memory }, active), memory),
-    formula.mul(active, formula.div(of:metric "l1tex__cycles_active.avg",
-      of:metric "l1tex__cycles_elapsed.avg")), l1_parts,
-    share(of:path "rate.l1", of:path "peak.l1") }
+  return first { least { active, memory }:given(active):given(memory),
+    active * (of:metric "l1tex__cycles_active.avg" / of:metric "l1tex__cycles_elapsed.avg"),
+    l1_parts, share(of:path "rate.l1", of:path "peak.l1") }
 end
 
 
 -- Percents as ncu measured them, else rates over what the GPU can do.
 local function add_units(of)
-  local sm, l1 = busiest(of, "sm", SM), busiest(of, "l1tex", L1_PARTS)
-  local l2 = busiest(of, "lts", L2_PARTS)
-  of:put("throughput.sm", "%", formula.first { percents(of, "sm__throughput"), formula.largest {
-    sm, formula.given(percents(of, "sm__pipe_tensor_cycles_active"), sm) } })
-  of:put("throughput.memory", "%", formula.first { percents(of, "gpu__compute_memory_throughput"),
-    formula.given(formula.given(formula.largest { l1, l2,
-      percents(of, "gpu__dram_throughput", "dram__throughput") }, l1), l2) })
-  of:put("throughput.dram", "%", formula.first {
-    percents(of, "gpu__dram_throughput", "dram__throughput"),
+  local sm, l1, l2 = busiest(of, "sm", SM), busiest(of, "l1tex", L1_PARTS),
+    busiest(of, "lts", L2_PARTS)
+  local function percent(name) return of:metric(name .. PCT, "percent") end
+  local dram = first(percents(of, { "gpu__dram_throughput", "dram__throughput" }))
+  of:put("throughput.sm", "%", first { percent "sm__throughput",
+    largest { sm, percent "sm__pipe_tensor_cycles_active":given(sm) } })
+  of:put("throughput.memory", "%", first { percent "gpu__compute_memory_throughput",
+    largest { l1, l2, dram }:given(l1):given(l2) })
+  of:put("throughput.dram", "%", first { dram,
     share(of:path "rate.dram", limit(of, "dram", "dram")) })
-  of:put("throughput.l2", "%", formula.first { percents(of, "lts__throughput"), l2,
+  of:put("throughput.l2", "%", first { percent "lts__throughput", l2,
     share(of:metric(L2 .. ".per_second", "derived_rate"), of:path "peak.l2") })
   of:put("throughput.l1", "%", l1_percent(of, l1))
-  of:put("throughput.tensor", "%", formula.first {
-    percents(of, "sm__pipe_tensor_cycles_active", "sm__pipe_tensor_subpipe_hmma_cycles_active"),
-    tensor_share(of) })
-  of:put("throughput.fp32", "%", formula.first { percents(of, "sm__pipe_fma_cycles_active"),
+  of:put("throughput.tensor", "%", first { percent "sm__pipe_tensor_cycles_active",
+    percent "sm__pipe_tensor_subpipe_hmma_cycles_active", tensor_share(of) })
+  of:put("throughput.fp32", "%", first { percent "sm__pipe_fma_cycles_active",
     share(of:path "rate.fp32", limit(of, "fp32", "fp32")) })
-  of:put("throughput.fp64", "%", formula.first { percents(of, "sm__pipe_fp64_cycles_active"),
+  of:put("throughput.fp64", "%", first { percent "sm__pipe_fp64_cycles_active",
     share(of:path "rate.fp64", limit(of, "fp64", "fp64")) })
 end
 
@@ -319,16 +316,14 @@ end
 -- Put the figures of launches, in order.
 function figures.put(of)
   for _, row in ipairs(DIRECT) do
-    of:put(row[1], row[2], formula.first(lists.map(table.move(row, 4, #row, 1, {}), function(name)
+    of:put(row[1], row[2], first(lists.map(table.move(row, 4, #row, 1, {}), function(name)
       return of:metric(name, row[3])
     end)))
   end
   -- the queues between an SM and its shared units
-  of:put("throughput.mio", "%", formula.largest(lists.map({ "sm__mio_inst_issued",
+  of:put("throughput.mio", "%", largest(percents(of, { "sm__mio_inst_issued",
     "sm__mio2rf_writeback_active", "sm__mio_pq_read_cycles_active",
-    "sm__mio_pq_write_cycles_active" }, function(name)
-    return of:metric(name .. PCT, "percent")
-  end)))
+    "sm__mio_pq_write_cycles_active" })))
   add_bytes(of)
   add_flop(of)
   add_peaks(of)
@@ -338,19 +333,19 @@ function figures.put(of)
   for _, row in ipairs { { "load", "ld" }, { "store", "st" } } do
     local name = "l1tex__t_%s_pipe_lsu_mem_global_op_" .. row[2] .. ".sum"
     of:put("access.sectors_per_" .. row[1], "sectors",
-      formula.div(of:metric(name:format "sectors"), of:metric(name:format "requests")))
+      of:metric(name:format "sectors") / of:metric(name:format "requests"))
   end
   local conflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_%s.sum"
-  of:put("access.bank_conflict_percent", "%", formula.scale(100, formula.div(
-    formula.add(of:metric(conflicts:format "ld"), of:metric(conflicts:format "st")),
-    of:metric "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum")))
+  of:put("access.bank_conflict_percent", "%",
+    share(of:metric(conflicts:format "ld") + of:metric(conflicts:format "st"),
+      of:metric "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"))
   for _, reason in ipairs(metrics.stalls) do -- cycles that a warp waits so, per instruction
     local name = metrics.stall(reason[1])
     if of.names[name] then of:put("stall." .. reason[1], "cycles", of:metric(name)) end
   end
   for _, level in ipairs { "dram", "l2", "l1" } do
     of:put("intensity." .. level, "FLOP/byte",
-      formula.div(of:path "flop.total", of:path("bytes." .. level)))
+      of:path "flop.total" / of:path("bytes." .. level))
   end
 end
 
@@ -404,18 +399,18 @@ end
 -- have no value of. The paths (op_) count only where a launch has none of the sums (src_).
 function figures.tensor_counts(names, count)
   local groups, sums, list = read_groups(names, COUNTS), {}, {}
-  local function sum(kind, source)
-    return formula.sum(lists.map(groups[kind][source] or {}, function(group)
+  local function sum_of(kind, source)
+    return sum(lists.map(groups[kind][source] or {}, function(group)
       local off, on = group.off and count(group.off), group.on and count(group.on)
-      local apart = off or on -- of both modes, put together from two
-      if group.off and group.on then apart = formula.add(off, on) end
-      return formula.first { group.both and count(group.both) or false, apart }
+      -- of both modes, or put together from two
+      return first { group.both and count(group.both) or ABSENT,
+        off and on and off + on or off or on or ABSENT }
     end))
   end
-  for i, source in ipairs(sorted_keys(groups.src)) do sums[i] = sum("src", source) end
+  for i, source in ipairs(sorted_keys(groups.src)) do sums[i] = sum_of("src", source) end
   for i, source in ipairs(sorted_keys(merged(groups.src, groups.op))) do
-    list[i] = { type = source, steps = formula.first { sum("src", source),
-      formula.unless(sum("op", source), formula.first(sums)) } }
+    list[i] = { type = source, steps = first { sum_of("src", source),
+      sum_of("op", source):unless(first(sums)) } }
   end
   return list
 end
@@ -436,7 +431,7 @@ function figures.tensor_peaks(names, peak)
     local stems = dense "op"
     if #stems == 0 then stems = dense "src" end
     if #stems > 0 then
-      list[#list + 1] = { type = source, steps = formula.largest(lists.map(stems, peak)) }
+      list[#list + 1] = { type = source, steps = largest(lists.map(stems, peak)) }
     end
   end
   return list

@@ -163,19 +163,22 @@ Metrics.__index = Metrics
 
 function Metrics:metric(name, what)
   local unit = self.units[name]
-  if not unit or what and not KINDS[what][unit] then return false end
+  if not unit or what and not KINDS[what][unit] then
+    return figures.ABSENT
+  end
   self.asked[name] = true
-  return { { name } }
+  return figures.formula { { name } }
 end
 
 
 function Metrics:path(path)
-  return (not self.has or self.has[path] ~= nil) and { { column_of(path) } }
+  local is_there = not self.has or self.has[path] ~= nil
+  return is_there and figures.formula { { column_of(path) } } or figures.ABSENT
 end
 
 
 function Metrics:put(path, unit, steps)
-  if not (self.has and steps) then return end
+  if not self.has or steps == figures.ABSENT then return end
   self.frame:compute { name = column_of(path), unit = unit, steps = steps }
   self.has[path] = true
 end
@@ -220,8 +223,7 @@ function launches.of(frame, units, limits, put)
     Metrics)
   put = put or figures.put
   put(of)
-  local duration = of:path "duration"
-  of:put("duration_ns", "ns", duration and lists.joined({ 1e9 }, duration, { "*" }))
+  of:put("duration_ns", "ns", 1e9 * of:path "duration")
   local found = made(frame, of.has)
   found.limits = limits
   return found
