@@ -161,8 +161,8 @@ local shorts = {
 -- What comes first, in plain words, too; and how far to trust it.
 local function opening(results)
   local lines, _, trust = findings.verdict(results)
-  local plain = findings.in_plain_words(results)
-  if plain then table.insert(lines, 1, { head = plain, text = "" }) end
+  local plain, last = findings.in_plain_words(results), lines[#lines]
+  if plain then last.head = plain .. " " .. last.head end
   return lines, trust
 end
 

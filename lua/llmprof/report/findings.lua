@@ -1,6 +1,5 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
-local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -147,20 +146,11 @@ function findings.moves(results, most)
 end
 
 
--- The first findings, `most` of them, in a line each.
+-- The same, or that there are none.
 function findings.in_short(results, most)
   local list, small = findings.first(results)
-  if #list == 0 then
-    return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
-  end
-  local said, last = {}, #results.advice.findings
-  if caution(results) then said[1] = "Gains of one stage share its time: they do not add up." end
-  if last > most then
-    said[#said + 1] = ("%s in %s."):format(last == most + 1 and ("Finding %d is"):format(last)
-      or ("Findings %d to %d are"):format(most + 1, last), layout.reports.full)
-  end
-  return blocks.join(blocks.moves { list = brief_moves(results, list, most), brief = true },
-    #said > 0 and blocks.note(table.concat(said, " ")) or nil)
+  if #list > 0 then return findings.moves(results, most) end
+  return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
 end
 
 
@@ -268,31 +258,31 @@ function findings.verdict(results)
 end
 
 
--- What the GPU does for most of the longest stage, in a sentence for people who read no profile:
--- "The GPU waits for Python 87 % of decode."; nil where that was not measured.
+-- What the GPU does for most of the longest stage, by what bounds that.
+local PLAIN = {
+  ranks = "The GPUs wait for each other in {stage}.",
+  communication = "The GPUs spend most of {stage} in collectives.",
+  launch = "The GPU waits for kernels to be launched {waits} of {stage}.",
+  CPU = "The GPU waits for {program} {waits} of {stage}.",
+  GPU = "The GPU works {works} of {stage}: its own work sets the pace.",
+  both = "The GPU works {works} of {stage} and waits for the CPU {waits} of it.",
+  unknown = "The GPU works {works} of {stage} and is idle for the rest.",
+}
+
+-- That for people who read no profile: "The GPU waits for Python 87 % of decode."; nil where it
+-- was not measured.
 function findings.in_plain_words(results)
   local stage = overhead.longest(results)
-  if not stage then return nil end
-  local _, idle = overhead.idle_of(results, stage)
+  local idle = stage and select(2, overhead.idle_of(results, stage))
   if not idle then return nil end
-  local of = (results.repeats or {}).whole_run and "the run" or stage.name
-  local waits = words.percent(select(2, overhead.waits_of(results, stage)))
-  local python = (results.framework or {}).name == "pytorch"
-  local between = (results.ranks or {}).verdict
-  if stage.bound == "ranks" or not stage.bound and between and between.kind == "waiting" then
-    return ("The GPUs wait for each other in %s."):format(of)
-  elseif stage.bound == "communication" then
-    return ("The GPUs spend most of %s in collectives."):format(of)
-  elseif stage.bound == "launch" then
-    return ("The GPU waits for kernels to be launched %s of %s."):format(waits, of)
-  elseif stage.bound == "CPU" then
-    return ("The GPU waits for %s %s of %s."):format(
-      python and "Python" or "the program's own code", waits, of)
-  end
-  return ("The GPU works %s of %s%s."):format(words.percent(1 - idle), of,
-    stage.bound == "GPU" and ": its own work sets the pace"
-      or stage.bound and (" and waits for the CPU %s of it"):format(waits)
-      or " and is idle for the rest")
+  local between = (results.ranks or {}).verdict or {}
+  local bound = stage.bound or between.kind == "waiting" and "ranks" or "unknown"
+  return ((PLAIN[bound] or PLAIN.both):gsub("{(%a+)}", {
+    stage = (results.repeats or {}).whole_run and "the run" or stage.name,
+    waits = words.percent(select(2, overhead.waits_of(results, stage))),
+    works = words.percent(1 - idle),
+    program = (results.framework or {}).name == "pytorch" and "Python" or "the program's own code",
+  }))
 end
 
 
