@@ -116,7 +116,7 @@ local list = {
         .. "stage of what ended it."), sections.blocks(results, "gaps", { bare = true }) }
     end, tables = { "gaps" },
     when = function(results) return results.gaps and #results.gaps > 0 end },
-  { "lines", "Lines of the Program", parts.lines, tables = { "lines", "top_lines" },
+  { "lines", "Lines of the Program", parts.lines, tables = { "lines" },
     when = function(results) return results.lines end },
   { "modules", "Modules and Operators", parts.modules,
     tables = { "modules", "marked_layers", "marked_operators" },
@@ -131,7 +131,7 @@ local list = {
   { "mfu", "MFU/MBU", parts.efficiency, tables = { "efficiency", "sampled" } },
   { "roofline", "Roofline", parts.roofline, tables = { "roofline", "ranges", "headroom" } },
   { "kernels", "Top Kernels", parts.kernels,
-    tables = { "stage_kernels", "page_kernels", "top_kernels", "transfers", "selection" } },
+    tables = { "stage_kernels", "kernels", "top_kernels", "transfers", "selection" } },
   { "operators", "Top Operators", parts.operators,
     tables = { "operators", "timeline_operators", "summary_operators", "operator_stages",
       "operator_kernels" } },

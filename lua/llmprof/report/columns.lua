@@ -51,56 +51,55 @@ local function pick(declared, ...)
 end
 
 
-local kernel = {
+columns.kernels = {
   id("id", "#", "number of the kernel in the bundle"),
   name("label", "kernel", 72, "what it does, its types or tile; one for each full name"),
   word("device_name", "device", "GPU, and its number"),
-  word("where", "stage"), word("category", "category"),
+  word("where", "stage", "that launched it, and the part of it"),
+  word("category", "category"),
   ms("total_ns", "total", 3, "sum of their durations"),
   count("calls", "calls", "launches"),
   ms("mean_ns", "mean", 4, "mean of them"),
   bar("share", "of kernels", "of the time of all kernels, without copies and whole graphs"),
+  percent("stage_share", "of the stage's", "of the time of the stage's kernels"),
+  percent("stage_cumulative", "cumulative", "that, with the stage's larger ones"),
   word("counted", "counters", "of `own` launches, those `of` another stage, `other shapes`"),
-  word("bound", "bound", "the unit that is busiest, from 60 % of its peak on: `DRAM`, `L2`, `L1`, "
-    .. "`tensor`, `fp32`, `fp64`, `ALU`, `issue`; below that `latency`, where every unit is known; "
-    .. "`unknown` with what was not measured; `waiting` for other ranks. `some SM unit` and `L2 or "
-    .. "L1` are sums over units, where the unit was not measured"),
+  word("bound", "bound", "the busiest unit, from 60 % of its peak on; below that `latency`, "
+    .. "where every unit is known; `unknown` with what was not measured; `waiting` for other "
+    .. "ranks. `some SM unit` and `L2 or L1` are sums over units"),
   count("bound_percent", "at %", "how busy that unit is; with `latency`, the busiest one"),
+  word("second", "second", "the next busiest unit, and its percent", { optional = true }),
+  word("stalls", "warps wait for", "the two largest reasons, of the cycles of all warps; with "
+    .. "`counters.set=full`, or ncu's WarpStateStats", { optional = true }),
   number("sm_percent", "SM %", 1, "compute throughput, of the peak"),
   number("dram_percent", "DRAM %", 1, "memory throughput of DRAM, of the peak"),
   number("occupancy_percent", "occupancy %", 1, "warps that an SM held, of those it could"),
-  word("second", "second", "the next busiest unit, and its percent", { optional = true }),
-  word("stalls", "warps wait for", "the two largest reasons, of the cycles of all warps, by "
-    .. "NVIDIA's names and in words; with `counters.set=full`, or ncu's WarpStateStats",
-    { optional = true }),
   count("theoretical_percent", "theoretical %", "warps that the blocks of its main shape fill at "
     .. "most, by registers, shared memory, threads and the chip; no counter", { optional = true }),
-  word("limiter", "limited by", "what keeps more of its warps from an SM: registers, shared "
-    .. "memory, the block's size, blocks per SM; with less than one wave the grid's size",
-    { optional = true }),
+  word("limiter", "limited by", "what keeps more of its warps from an SM; with less than one wave "
+    .. "the grid's size", { optional = true }),
   number("waves", "waves", 2, "its grid over the blocks that SMs hold", { optional = true }),
   number("tail_share", "tail %", 0, "places for blocks that stay empty in the last wave, of all: "
     .. "the most that whole waves would save", { scale = 100, optional = true }),
   number("intensity", "AI FLOP/B", 2, "FLOP of all precisions by bytes moved to and from DRAM"),
-  number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2"),
   count("padding", "tiles x", "FLOP and AI of full tiles by what tokens need", { optional = true }),
   name("line", "line", 64, "that launched most of its time", { optional = true }),
   name("name", "full name", 64, "demangled; the whole in a footnote", { lesser = true }),
 }
 
 -- Of all stages together.
-columns.largest_kernels = pick(kernel, "label", "device_name", "total_ns", "calls", "mean_ns",
-  "share", "name")
+columns.largest_kernels = pick(columns.kernels, "label", "device_name", "total_ns", "calls",
+  "mean_ns", "share", "name")
 
-columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "counted",
-  "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "l2_intensity", "padding",
-  "name")
+columns.roofline = pick(columns.kernels, "id", "label", "where", "mean_ns", "share", "counted",
+  "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "padding", "name")
+table.insert(columns.roofline, 12, number("l2_intensity", "AI L2 FLOP/B", 2,
+  "the same by bytes moved through L2"))
 
--- Of the page, which has room for more, and sorts.
-columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls", "total_ns",
-  "mean_ns", "share", "counted", "bound", "bound_percent", "second", "stalls", "sm_percent",
-  "dram_percent", "occupancy_percent", "theoretical_percent", "limiter", "waves", "tail_share",
-  "intensity", "padding", "line", "name")
+columns.stage_kernels = pick(columns.kernels, "label", "where", "calls", "total_ns", "mean_ns",
+  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "line", "name")
+
+columns.top_kernels = pick(columns.kernels, "label", "where", "calls", "total_ns", "share", "bound")
 
 columns.ranges = {
   word("range", "range", "NVTX range, innermost, or `CUDA graph N`"),
@@ -115,26 +114,6 @@ columns.ranges = {
   number("sm_percent", "SM %", 1), number("dram_percent", "DRAM %", 1),
   number("intensity", "AI FLOP/B", 2),
   number("tensor_percent", "tensor %", 1, "of its time in which tensor pipes were active"),
-}
-
-local of_stage = {
-  word("part", "part", "the part of the stage that launched it"),
-  percent("stage_share", "of kernels", "of the time of the stage's kernels"),
-  percent("stage_cumulative", "cumulative", "that, with the rows above"),
-}
-table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
-
-columns.kernels = pick(of_stage, "id", "label", "device_name", "part", "total_ns", "calls",
-  "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "second",
-  "stalls", "sm_percent", "dram_percent", "occupancy_percent", "theoretical_percent", "limiter",
-  "waves", "tail_share", "intensity", "padding", "line", "name")
-
-columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
-  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "line", "name")
-
-columns.top_kernels = {
-  name("label", "kernel", 72), word("where", "stage"), count("calls", "calls"),
-  ms("total_ns", "total", 2), percent("share", "of kernels"), word("bound", "bound"),
 }
 
 columns.stages = {
@@ -279,9 +258,6 @@ columns.lines = {
   name("launched", "launched", 72, "what took most of it", { lesser = true }),
 }
 
-columns.top_lines = pick(columns.lines, "stage", "line", "function", "gpu_ns", "share", "idle_ns",
-  "kernels")
-
 columns.marked_layers = {
   word("stage", "stage"),
   name("name", "layer", 60, "the path of one, its number too"),
@@ -313,11 +289,6 @@ columns.cpu_samples = {
 -- Of one stage.
 columns.stage_functions = pick(columns.cpu_samples, "name", "module", "self", "self_share", "total",
   "total_share")
-
-columns.cpu_stacks = pick(columns.cpu_samples, "stage", "file", "name", "module", "self",
-  "self_share", "total", "total_share")
-table.insert(columns.cpu_stacks, 3,
-  count("depth", "depth", "in the tree: 0 the outermost, 1 what it called"))
 
 columns.step_layers = {
   count("index", "layer", "from 0; the last one, or the first one, has no row"),

@@ -52,7 +52,7 @@ function parts.stages(results, view)
   local under = results.overhead and " under the profiler" or ""
   return join(sections.either("stages", rows.stages(results),
       words.no_rows(results)),
-    note(words.nesting(results)), view.page and note(words.times_of(results)),
+    view.page and note(words.times_of(results)),
     not view.page and blocks.timeline { results = results,
       picture = function() return charts.mermaid_timeline(results) end },
     blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",
@@ -301,8 +301,7 @@ function parts.lines(results, view)
   local list = { note("For each launch the innermost line on its stack outside of the frameworks. "
     .. "A kernel of a CUDA graph has the line that captured it in llmprof's own recordings, the "
     .. "one that replayed it in traces of torch.profiler.") }
-  list[2] = view.page and sections.blocks(results, "lines", { most = most, bare = true,
-    filter = true }) or sections.table("top_lines", lists.first(rows.lines(results), most))
+  list[2] = sections.blocks(results, "lines", { most = most, bare = true, filter = view.page })
   local launched = by_short_name(results.kernels)
   for i, stage in ipairs(made.stages) do
     local function share(ns) return words.percent(ns / math.max(stage.gpu_ns, 1)) end

@@ -228,7 +228,7 @@ end
 
 local function of_stage(number, stage, view)
   local title = stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
-  local shown = lists.first(sections.stack_rows(stage, "functions"),
+  local shown = lists.first(sections.functions_of(stage),
     view.page and ON_PAGE or FUNCTIONS)
   return { blocks.title(title), blocks.note(basis(stage)),
     blocks.flame { name = tostring(number), samples = stage.samples, tree = stage.tree,

@@ -116,21 +116,12 @@ end
 
 -- ---- stacks ----
 
--- The rows of one stage; key: functions or tree.
-function sections.stack_rows(stage, key)
-  return rows.with(stage[key], function(given)
+-- The functions of one stage.
+function sections.functions_of(stage)
+  return rows.with(stage.functions, function(given)
     return { stage = stage.stage, file = stage.file,
       self_share = given.self / stage.samples, total_share = given.total / stage.samples }
   end)
-end
-
-
-local function of_all(key)
-  return function(results)
-    return lists.flat(list_at(results, "cpu_samples.stages"), function(stage)
-      return sections.stack_rows(stage, key)
-    end)
-  end
 end
 
 
@@ -156,8 +147,9 @@ local list = {
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
-    rows = of_all "functions" },
-  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = of_all "tree" },
+    rows = function(results)
+      return lists.flat(list_at(results, "cpu_samples.stages"), sections.functions_of)
+    end },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -193,7 +185,7 @@ local list = {
   { "left_out", "Left out of ranks", rows = function(results)
     return lists.map(list_at(results, "ranks.left_out"), function(line) return { text = line } end)
   end },
-  { "kernels", "Kernels", columns = columns.page_kernels },
+  { "kernels", "Kernels" },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },
   { "operators", "Operators", subject = "operators" },
@@ -219,7 +211,7 @@ for reason, names in pairs {
   ["nothing ran in a stage"] = "stages cpu categories kernels headroom",
   ["no prefill and no step was timed"] = "latency repeats",
   ["neither a price (price.per_hour) nor energy is known"] = "running_cost",
-  ["the stacks of the CPU were not sampled"] = "cpu_samples cpu_stacks",
+  ["the stacks of the CPU were not sampled"] = "cpu_samples",
   ["no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them"] = "sampled",
   ["neither stacks of launches nor ranges name any"] = "modules marked_layers marked_operators",
   ["no stacks of launches: collector.sources records them, torch.profiler with_stack=True"]

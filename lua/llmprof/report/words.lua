@@ -542,12 +542,6 @@ function words.contradiction(results)
 end
 
 
-function words.nesting(results)
-  return lists.any(results.stages, "parent")
-    and "Stages marked · lie inside their parent and are not added to it." or nil
-end
-
-
 -- ---- efficiency ----
 
 -- "989.4 TFLOP/s (conf/hardware/h200.yaml)", and what that is at the clock that

@@ -188,7 +188,7 @@ end
 
 -- What the name of a row names in the timeline, by table; of the others it is the stage.
 local NAMED = {
-  lines = { line = "line" }, top_lines = { line = "line" },
+  lines = { line = "line" },
   modules = { module = "name" }, marked_layers = { module = "name" },
   marked_operators = { operator = "name" }, timeline_operators = { operator = "name" },
   operator_stages = { operator = "name" }, operators = { operator = "name" },

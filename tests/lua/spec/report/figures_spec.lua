@@ -337,11 +337,9 @@ local function rows_by_table(results)
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
     stage_functions = sections.find("cpu_samples").rows(results),
-    top_lines = rows.lines(results),
   }
   for _, section in ipairs(sections.all()) do
-    local name = section.name == "kernels" and "page_kernels" or section.name
-    listed[name] = section.rows(results)
+    listed[section.name] = section.rows(results)
   end
   return listed
 end
