@@ -185,19 +185,19 @@ end
 
 
 local function check_columns(entry)
-  local best, unknown, known = 0, nil, {}
+  local best, best_known = 0, nil
   for _, name in ipairs(by_name[entry.name].tables) do
     local made, place = picked(columns[name], entry.columns)
     if made then return end
-    if place > best then
-      best, unknown, known = place, entry.columns[place], lists.map(columns[name], "key")
-    end
+    if place > best then best, best_known = place, lists.map(columns[name], "key") end
   end
-  errors.raise("usage", unknown
-    and ("report: no table of section '%s' has the column '%s'%s"):format(entry.name, unknown,
-      key_sets.suggestion(unknown, known))
-    or ("report: section '%s' has no table"):format(entry.name),
-    unknown and { hint = "columns: " .. table.concat(known, ", ") } or nil)
+  if not best_known then
+    errors.raise("usage", ("report: section '%s' has no table"):format(entry.name))
+  end
+  local unknown = entry.columns[best]
+  errors.raise("usage", ("report: no table of section '%s' has the column '%s'%s"):format(
+    entry.name, unknown, key_sets.suggestion(unknown, best_known)),
+    { hint = "columns: " .. table.concat(best_known, ", ") })
 end
 
 
@@ -248,24 +248,12 @@ end
 -- A recipe's own column: a key or { "key", "Title", digits = 2 }.
 local function own_column(given, rows)
   given = type(given) == "table" and given or { given }
-  local key, kind, digits = given[1], nil, 0
-  for _, value in ipairs(lists.map(rows, key)) do
-    if type(value) ~= "number" then kind = "text" end
-    if math.type(value) == "float" then digits = 2 end
-  end
-  return { key = key, title = given[2] or key:gsub("_", " "), type = kind,
-    digits = given.digits or digits }
-end
-
-
--- A row of a recipe's as a table has it: numbers and texts; its keys are added to `keys`.
-local function own_row(given, keys)
-  local row = {}
-  for key, value in pairs(given) do
-    key = tostring(key)
-    row[key], keys[key] = type(value) == "number" and value or tostring(value), true
-  end
-  return row
+  local key = given[1]
+  local values = lists.map(rows, key)
+  local is_text = lists.any(values, function(value) return type(value) ~= "number" end)
+  local has_parts = lists.any(values, function(value) return math.type(value) == "float" end)
+  return { key = key, title = given[2] or key:gsub("_", " "), type = is_text and "text" or nil,
+    digits = given.digits or has_parts and 2 or 0 }
 end
 
 
@@ -273,8 +261,15 @@ end
 local function own_blocks(results, entry, most)
   local given, keys = entry.rows(results), {}
   if not given then return nil end
-  local rows = lists.map(given, function(row) return own_row(row, keys) end)
-  if #rows == 0 then return blocks.join(blocks.say "No rows.") end
+  if #given == 0 then return blocks.join(blocks.say "No rows.") end
+  local rows = lists.map(given, function(one)
+    local row = {}
+    for key, value in pairs(one) do
+      key = tostring(key)
+      row[key], keys[key] = type(value) == "number" and value or tostring(value), true
+    end
+    return row
+  end)
   local made = lists.map(entry.columns or key_sets.sorted(keys), function(column)
     return own_column(column, rows)
   end)

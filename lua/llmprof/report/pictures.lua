@@ -3,7 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
-local keys = require "llmprof.tables.keys"
+local words = require "llmprof.report.words"
 local lists = require "llmprof.tables.lists"
 
 local pictures = {}
@@ -35,8 +35,8 @@ end
 
 
 -- A panel of values, each { whole, work, wait } in ns, the last two 0 where they are not
--- known of all, and split is false; one: what a value is.
-local function panel(title, list, one)
+-- known of all, and split is false; one: what a value is; scale: of panels with one.
+local function panel(title, list, one, scale)
   local least, most, split = math.huge, 0, true
   for _, value in ipairs(list) do
     least, most = math.min(least, value.whole), math.max(most, value.whole)
@@ -44,7 +44,7 @@ local function panel(title, list, one)
   end
   for _, value in ipairs(split and {} or list) do value.work, value.wait = 0, 0 end
   return { title = title, bars = bars_of(list), count = #list, least = least, most = most,
-    split = split,
+    split = split, scale = scale,
     each = #list > BARS and ("each bar %d %ss"):format(math.ceil(#list / BARS), one) or nil }
 end
 
@@ -60,34 +60,19 @@ local function value_of(step)
 end
 
 
--- Steps by stage and rank, in the order of their first.
-local function groups_of(results)
-  local list, by_key = {}, {}
-  for _, step in ipairs(results.ranks and results.ranks.step_rows or {}) do
-    local value = value_of(step)
-    if value then
-      local group = lists.entry(list, by_key, keys.tuple(step.phase, step.rank),
-        { phase = step.phase or "", rank = step.rank, values = {}, place = #list })
-      table.insert(group.values, value)
-    end
-  end
-  local first = {}
-  for _, group in ipairs(list) do first[group.phase] = first[group.phase] or group.place end
-  table.sort(list, lists.by(function(group) return first[group.phase] end,
-    function(group) return group.rank or -1 end))
-  return list
-end
-
-
 -- Steps of each stage and rank, one scale for a stage; nil without more than one of any.
 function pictures.steps(results)
-  local panels, ranks = {}, results.ranks and #results.ranks.ranks or 0
-  for _, group in ipairs(groups_of(results)) do
-    if #group.values > 1 and #panels < PANELS then
-      local made = panel(ranks > 1 and ("%s, rank %d"):format(group.phase, group.rank)
-        or group.phase, group.values, "step")
-      made.scale = group.phase
-      panels[#panels + 1] = made
+  local panels, ranks = {}, results.ranks and results.ranks.ranks or {}
+  local list = lists.map(results.ranks and results.ranks.step_rows or {}, function(step)
+    local value = value_of(step)
+    return value and { phase = step.phase or "", rank = step.rank or -1, value = value }
+  end)
+  for _, phase in ipairs(lists.grouped(list, "phase")) do
+    for _, own in ipairs(lists.grouped(lists.stable(phase, "rank"), "rank")) do
+      local title = #ranks > 1 and ("%s, rank %d"):format(own[1].phase, own[1].rank) or own[1].phase
+      if #own > 1 and #panels < PANELS then
+        panels[#panels + 1] = panel(title, lists.map(own, "value"), "step", own[1].phase)
+      end
     end
   end
   return #panels > 0 and blocks.multiples { what = "step", panels = panels,
@@ -193,34 +178,30 @@ end
 
 
 local scopes = {
-  thread = "%s samples of the threads that mark this stage.",
-  process = "%s samples, of all threads of its process: none was taken on the thread that marks "
-    .. "it.",
-  time = "%s samples, of all threads while the GPU ran it; the CPU had launched it before.",
-  run = "%s samples of the whole run.",
-  stage = "%s samples, of the file that is named after this stage.",
+  thread = "of the threads that mark this stage",
+  process = "of all threads of its process: none was taken on the thread that marks it",
+  time = "of all threads while the GPU ran it; the CPU had launched it before",
+  run = "of the whole run, with the time before and after the stages",
+  stage = "of the file that is named after this stage",
 }
+
+-- What samples lack, by field.
+local lacks = { { "other_threads", "of other threads of the process, left out" },
+  { "without_stack", "without a stack" },
+  { "cut", "whose outermost functions could not be followed" } }
 
 
 -- Whose samples they are, and what they lack.
 local function basis(stage)
-  local said = { scopes[stage.scope]:format(text.count(stage.samples)) }
+  local said = { ("%s samples, %s."):format(text.count(stage.samples), scopes[stage.scope]) }
   if stage.file then
-    said[#said + 1] = ("From %s: collapsed stacks have no times, so only the file's name says "
-      .. "what they are of%s."):format(stage.file, stage.scope == "run"
-      and "; they include the time before and after the stages" or "")
+    said[2] = ("From %s: collapsed stacks have no times."):format(stage.file)
   end
-  if (stage.other_threads or 0) > 0 then
-    said[#said + 1] = ("Left out: %s of other threads of the process at that time."):format(
-      text.count(stage.other_threads))
-  end
-  if stage.without_stack > 0 then
-    said[#said + 1] = ("%s ha%s no stack."):format(text.count(stage.without_stack),
-      stage.without_stack == 1 and "s" or "ve")
-  end
-  if stage.cut > 0 then
-    said[#said + 1] = ("%s stack%s the outermost functions: they could not be followed."):format(
-      text.count(stage.cut), stage.cut == 1 and " lacks" or "s lack")
+  for _, lack in ipairs(lacks) do
+    local count = stage[lack[1]] or 0
+    if count > 0 then
+      said[#said + 1] = ("%s %s."):format(words.several(count, "sample"), lack[2])
+    end
   end
   return table.concat(said, " ")
 end

@@ -4,6 +4,7 @@ local lists = require "llmprof.tables.lists"
 local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local ranks = {}
 
@@ -31,9 +32,6 @@ function ranks.basis(results)
 end
 
 
-local function as_sentence(said) return said:sub(1, 1):upper() .. said:sub(2) .. "." end
-
-
 -- What stands for the KV cache on its way from the ranks that prefill; nil where one rank
 -- does both.
 local function kv_transfers(record)
@@ -41,7 +39,7 @@ local function kv_transfers(record)
   if not made then return nil end
   local said = ("Rank %d prefills and rank %d decodes"):format(made.from_rank, made.to_rank)
   if not made.times then
-    return said .. ". " .. as_sentence(made.unknown or "what the transfers took is not known")
+    return said .. ". " .. words.sentence(made.unknown or "what the transfers took is not known")
   end
   return said .. (": from the end of a request's prefill to its first step there it takes %s on "
     .. "the mean, KV transfer and waiting."):format(text.duration(made.times.mean_ns))
@@ -53,11 +51,11 @@ end
 function ranks.verdict(results)
   local record, list = results.ranks or {}, {}
   local made = record.verdict
-  if made then list[1] = as_sentence(made.text) end
+  if made then list[1] = words.sentence(made.text) end
   if made and made.instead then
     list[2] = ("Rank %d arrived late: %s."):format(made.rank, made.instead)
   end
-  if record.pipeline then list[#list + 1] = as_sentence(record.pipeline.text) end
+  if record.pipeline then list[#list + 1] = words.sentence(record.pipeline.text) end
   list[#list + 1] = kv_transfers(record)
   return #list > 0 and table.concat(list, " ") or nil
 end
@@ -75,7 +73,7 @@ function ranks.clients(results)
   if made.difference > 0 then why = "; the rest is the queue, detokenising and the network" end
   return said .. (made.agrees and ", which agrees" or why) .. (made.stall_ns
     and (". %s of the interval go to the prefill of other requests"):format(
-      text.duration(made.stall_ns)) or "") .. ". " .. as_sentence(made.attributable)
+      text.duration(made.stall_ns)) or "") .. ". " .. words.sentence(made.attributable)
 end
 
 

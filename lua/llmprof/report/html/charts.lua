@@ -143,16 +143,14 @@ function charts.tpot(results)
   local tpot = results.latency and results.latency.tpot
   local values = tpot and tpot.values_ns or {}
   if #values < 2 then return nil end
+  local seen, counts, edges = statistics.describe(values), {}, {}
   local count = math.min(math.max(math.ceil(math.sqrt(#values)), FEWEST_BINS), MOST_BINS)
-  local seen = statistics.describe(values)
-  local low, high = seen.min, seen.max
-  local width = (high - low) / count
-  if width == 0 then count = 1 end
-  local counts, edges = {}, {}
-  for i = 1, count do counts[i], edges[i] = 0, (low + (i - 1) * width) / 1e6 end
-  edges[count + 1] = high / 1e6
+  local width = (seen.max - seen.min) / count
+  if width == 0 then count, width = 1, 1 end
+  for i = 1, count do counts[i], edges[i] = 0, (seen.min + (i - 1) * width) / 1e6 end
+  edges[count + 1] = seen.max / 1e6
   for _, value in ipairs(values) do
-    local bin = width == 0 and 1 or math.min(math.floor((value - low) / width) + 1, count)
+    local bin = math.min(math.floor((value - seen.min) / width) + 1, count)
     counts[bin] = counts[bin] + 1
   end
   return { counts = json.list(counts), edges = json.list(edges) }
