@@ -17,7 +17,7 @@
 --   flame      name, label, samples, tree: stacks as results.json has them; of: "ns" where
 --              they are no samples but the GPU's time; launched ({ label, category } by name) and
 --              colours (of their categories) then
---   timeline   results, picture; of several on a page number and title, and no picture
+--   timeline   results; of several on a page number and title
 --   code       text
 local lists = require "llmprof.tables.lists"
 

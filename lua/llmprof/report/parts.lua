@@ -53,8 +53,6 @@ function parts.stages(results, view)
   return join(sections.either("stages", rows.stages(results),
       words.no_rows(results)),
     view.page and note(words.times_of(results)),
-    not view.page and blocks.timeline { results = results,
-      picture = function() return charts.mermaid_timeline(results) end },
     blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",
       data = charts.categories(results),
       picture = function() return charts.mermaid_categories(results) end },

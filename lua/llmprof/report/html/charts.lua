@@ -249,7 +249,7 @@ end
 -- ---- Mermaid ----
 
 -- Pictures for Markdown, as Mermaid blocks, which GitHub and GitLab draw: where
--- the GPU time of a stage goes, and how one repeat runs.
+-- the GPU time of a stage goes.
 
 -- Slices of a pie, and the least share of one; the rest is one slice. More could not be told
 -- apart.
@@ -259,7 +259,7 @@ local SLICES, LEAST = 6, 0.04
 local LABEL = 40
 
 
--- A label that cannot end its quotes, its line or its task, nor begin a comment,
+-- A label that cannot end its quotes or its line, nor begin a comment,
 -- an entity or a directive.
 local function label(value)
   local clean = text.clean(value):gsub('"', "'"):gsub("[#;:,%%{}<>`\\]", " "):gsub("%s+", " ")
@@ -267,11 +267,6 @@ local function label(value)
   return clean ~= "" and clean or "(no name)"
 end
 
-
-local function block(lines) return ("```mermaid\n%s\n```\n"):format(table.concat(lines, "\n")) end
-
-
--- ---- GPU time by category ----
 
 local function slices(categories)
   local list, rest = {}, 0
@@ -292,71 +287,9 @@ end
 function charts.mermaid_categories(results)
   return table.concat(lists.map(results.stages, function(stage)
     local list = not stage.parent and slices(stage.categories or {}) or {}
-    local title = ("pie title GPU time of %s in percent"):format(label(stage.name))
-    return #list > 0 and block(lists.joined({ title }, list)) or nil
+    return #list > 0 and ("```mermaid\npie title GPU time of %s in percent\n%s\n```\n"):format(
+      label(stage.name), table.concat(list, "\n")) or nil
   end), "\n")
-end
-
-
--- ---- one repeat ----
-
-local function first_used(results)
-  local used = lists.filtered(lists.flat(results.stages, "instances"), "used")
-  return lists.sort(lists.map(used, "rep"))[1]
-end
-
-
--- { stage, from, to, busy in ns }: the stages of one repeat, each from its first
--- range to the end of its last, and the start of all.
-local function spans(results, rep)
-  local list, origin = {}, nil
-  for _, stage in ipairs(results.stages) do
-    local span
-    for _, instance in ipairs(stage.instances) do
-      local stop = instance.start_ns + instance.wall_ns
-      if instance.rep == rep and stop > instance.start_ns then
-        span = span or { stage = stage, from = instance.start_ns, to = stop, busy = 0 }
-        span.from, span.to = math.min(span.from, instance.start_ns), math.max(span.to, stop)
-        span.busy = span.busy + instance.gpu_busy_ns
-      end
-    end
-    if span then
-      list[#list + 1] = span
-      origin = math.min(origin or span.from, span.from)
-    end
-  end
-  return list, origin
-end
-
-
--- Times are whole ms, or whole µs where the repeat is short; the chart takes
--- them for ms since 1970.
-local function tasks(list, origin)
-  local _, last = lists.largest(list, "to")
-  local unit, scale = "ms", 1e6
-  if last - origin < 20e6 then unit, scale = "µs", 1e3 end
-  local lines = lists.map(list, function(span)
-    local from = (span.from - origin) / scale
-    local length = math.max((span.to - span.from) / scale, 1)
-    return ("  section %s\n  %s%s :%s%.0f, %.0f"):format(label(span.stage.name),
-      text.duration(span.to - span.from),
-      span.busy > 0 and ", GPU busy " .. text.duration(span.busy) or "",
-      span.stage.parent and "" or "active, ", from, from + length)
-  end)
-  return lines, unit
-end
-
-
--- The stages of one repeat in time; "" without a range, and for an engine, whose steps of
--- a kind lie scattered among the others.
-function charts.mermaid_timeline(results)
-  if results.ranks and results.ranks.source == "labels" then return "" end
-  local rep = first_used(results)
-  local list, origin = spans(results, rep)
-  if #list == 0 then return "" end
-  local lines, unit = tasks(list, origin)
-  return block { "gantt", ("  title Repeat %d as profiled, in %s"):format(rep, unit),
-    "  dateFormat x", "  axisFormat %Q", table.concat(lines, "\n") }
 end
 
 

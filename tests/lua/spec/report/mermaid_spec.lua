@@ -1,57 +1,18 @@
 -- Pictures in Markdown: what GitHub and GitLab are given to draw.
-local json = require "llmprof.json"
 local charts = require "llmprof.report.html.charts"
 local plane = require "llmprof.report.plane"
 
 
-local function instance(start_ms, wall_ms, busy_ms, rep)
-  return { start_ns = start_ms * 1e6, wall_ns = wall_ms * 1e6, gpu_busy_ns = busy_ms * 1e6,
-    rep = rep or 2, used = (rep or 2) > 1 }
+local function stage(name, categories, parent)
+  return { name = name, categories = categories, parent = parent }
 end
 
 
-local function stage(name, instances, categories, parent)
-  return { name = name, instances = json.list(instances), categories = categories,
-    parent = parent }
-end
-
-
-local prefill = stage("prefill", { instance(0, 99, 9, 1), instance(100, 20, 5) }, {
+local prefill = stage("prefill", {
   { category = "gemm", share = 0.9 }, { category = "norm", share = 0.06 },
   { category = "copy/cast", share = 0.03 }, { category = "sort", share = 0.01 } })
-local sam = stage("sam", { instance(101, 4, 1) }, { { category = "gemm", share = 1 } }, "prefill")
-local decode = stage("decode", { instance(121, 30, 3), instance(151, 30, 3) })
-
-
-describe("the timeline in Mermaid", function()
-  it("has the stages of the first repeat that is used", function()
-    assert.equal([[
-```mermaid
-gantt
-  title Repeat 2 as profiled, in ms
-  dateFormat x
-  axisFormat %Q
-  section prefill
-  20.00 ms, GPU busy 5.00 ms :active, 0, 20
-  section sam
-  4.00 ms, GPU busy 1.00 ms :1, 5
-  section decode
-  60.00 ms, GPU busy 6.00 ms :active, 21, 81
-```
-]], charts.mermaid_timeline { stages = { prefill, sam, decode } })
-  end)
-
-  it("counts a short repeat in microseconds", function()
-    assert.matches("title Repeat 2 as profiled, in µs\n.*:active, 0, 1500\n",
-      charts.mermaid_timeline { stages = { stage("a", { instance(3, 1.5, 1) }) } })
-  end)
-
-  it("is not there without a range, one without length, or of an engine's steps", function()
-    assert.equal("", charts.mermaid_timeline { stages = { decode }, ranks = { source = "labels" } })
-    assert.equal("", charts.mermaid_timeline { stages = {} })
-    assert.equal("", charts.mermaid_timeline { stages = { stage("a", { instance(3, 0, 0) }) } })
-  end)
-end)
+local sam = stage("sam", { { category = "gemm", share = 1 } }, "prefill")
+local decode = stage("decode")
 
 
 describe("the pies in Mermaid", function()
@@ -67,7 +28,7 @@ pie title GPU time of prefill in percent
   end)
 
   it("have one slice of what is called other and of the rest", function()
-    local given = stage("s", {}, { { category = "other", share = 0.9 },
+    local given = stage("s", { { category = "other", share = 0.9 },
       { category = "gemm", share = 0.07 }, { category = "norm", share = 0.03 } })
     assert.equal([[
 ```mermaid
@@ -79,7 +40,7 @@ pie title GPU time of s in percent
   end)
 
   it("take names that would end what they stand in", function()
-    local hostile = stage('a"b:c#d;e\n```\n%%{init}', {}, {
+    local hostile = stage('a"b:c#d;e\n```\n%%{init}', {
       { category = 'x"] : 5\n<script>', share = 1 } })
     assert.equal([[
 ```mermaid
@@ -87,12 +48,10 @@ pie title GPU time of a'b c d e init in percent
   "x'] 5 script" : 100.0
 ```
 ]], charts.mermaid_categories { stages = { hostile } })
-    hostile.instances[1] = instance(0, 50, 1)
-    assert.matches("\n  section a'b c d e init\n", charts.mermaid_timeline { stages = { hostile } })
   end)
 
   it("take long names and empty ones", function()
-    local made = charts.mermaid_categories { stages = { stage("s", {}, {
+    local made = charts.mermaid_categories { stages = { stage("s", {
       { category = ("y"):rep(20000), share = 0.5 }, { category = "%", share = 0.5 } }) } }
     assert.matches('"y+…y+" : 50.0\n', made)
     assert.matches('"%(no name%)" : 50.0\n', made)
