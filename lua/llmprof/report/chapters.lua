@@ -131,7 +131,7 @@ local list = {
   { "mfu", "MFU/MBU", parts.efficiency, tables = { "efficiency", "sampled" } },
   { "roofline", "Roofline", parts.roofline, tables = { "roofline", "ranges", "headroom" } },
   { "kernels", "Top Kernels", parts.kernels,
-    tables = { "stage_kernels", "kernels", "top_kernels", "transfers", "selection" } },
+    tables = { "stage_kernels", "kernels", "top_kernels", "transfers" } },
   { "operators", "Top Operators", parts.operators,
     tables = { "operators", "timeline_operators", "summary_operators", "operator_stages",
       "operator_kernels" } },

@@ -398,13 +398,6 @@ columns.transfers = {
   number("bytes_per_s", "GB/s", 1, "that, by their GPU time", { scale = 1e-9 }),
 }
 
-columns.selection = {
-  word("name", "stage"),
-  count("selected", "kernels", "kernels chosen for measuring"),
-  count("of", "of", "kernels of the stage"),
-  percent("coverage", "counters cover", "of the time of the stage's kernels"),
-}
-
 columns.integrity = {
   word("name", "check", "what was looked at: lost records, open ranges, coverage, clocks"),
   word("level", ""),

@@ -57,9 +57,7 @@ function documents.kernels(results)
   return render(results, "Kernels: %s",
     blocks.say(words.model(results)), blocks.say(words.source(results)),
     blocks.say(words.repeats(results)),
-    chapters.heading "kernels", parts.largest_kernels(results), parts.all_kernels(results, MOST),
-    blocks.heading { level = 2, title = sections.find("selection").title },
-    sections.either("selection", rows.selection(results), "No kernel was selected."))
+    chapters.heading "kernels", parts.largest_kernels(results), parts.all_kernels(results, MOST))
 end
 
 

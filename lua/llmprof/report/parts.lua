@@ -133,8 +133,7 @@ function parts.kernels(results, view)
   local times = words.measured_alone(results) and note(words.kernel_times(results))
   if view.page then
     return join(times, sections.blocks(results, "kernels", { filter = true, bare = true })
-      or say(words.no_rows(results)), sections.blocks(results, "transfers"),
-      sections.blocks(results, "selection"))
+      or say(words.no_rows(results)), sections.blocks(results, "transfers"))
   end
   return join(times, by_stage(results, "stage_kernels", rows.top_n(results), 3,
     layout.reports.kernels))
@@ -151,8 +150,8 @@ end
 
 -- With their counters, up to a limit of each stage, which is a section of its own.
 function parts.all_kernels(results, limit)
-  return join(note(words.kernel_times(results)), by_stage(results, "kernels", limit, 2,
-    layout.results))
+  return join(note(words.kernel_times(results)), results.counters and note(words.coverage(results)),
+    by_stage(results, "kernels", limit, 2, layout.results))
 end
 
 

@@ -2,6 +2,7 @@
 -- their order, the layers of a step) and sampled stacks. As blocks.
 local blocks = require "llmprof.report.blocks"
 local sections = require "llmprof.report.sections"
+local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 local lists = require "llmprof.tables.lists"
@@ -14,47 +15,33 @@ local pictures = {}
 local BARS, PANELS = 120, 24
 
 
--- A few values as one: the means of their fields.
-local function mean_of(list, first, last)
-  local made, count = { whole = 0, work = 0, wait = 0 }, last - first + 1
-  for i = first, last do
-    for key in pairs(made) do made[key] = made[key] + list[i][key] / count end
-  end
-  return made
-end
-
-
--- At most BARS bars of a list of values in their order.
+-- At most BARS bars of a list of values in their order, each the means of a few.
 local function bars_of(list)
   local made, size = {}, math.ceil(#list / BARS)
   for first = 1, #list, size do
-    made[#made + 1] = mean_of(list, first, math.min(first + size - 1, #list))
+    local own, bar = table.move(list, first, math.min(first + size - 1, #list), 1, {}), {}
+    for _, key in ipairs { "whole", "work", "wait" } do bar[key] = lists.sum(own, key) / #own end
+    made[#made + 1] = bar
   end
   return made
 end
 
 
--- A panel of values, each { whole, work, wait } in ns, the last two 0 where they are not
--- known of all, and split is false; one: what a value is; scale: of panels with one.
+-- A panel of values, each { whole, work, wait } in ns; split: is known what the GPU did in any?
+-- one: what a value is; scale: of panels with one.
 local function panel(title, list, one, scale)
-  local least, most, split = math.huge, 0, true
-  for _, value in ipairs(list) do
-    least, most = math.min(least, value.whole), math.max(most, value.whole)
-    split = split and value.work ~= nil
-  end
-  for _, value in ipairs(split and {} or list) do value.work, value.wait = 0, 0 end
-  return { title = title, bars = bars_of(list), count = #list, least = least, most = most,
-    split = split, scale = scale,
+  local seen = statistics.describe(lists.map(list, "whole"))
+  return { title = title, bars = bars_of(list), count = #list, least = seen.min, most = seen.max,
+    split = lists.any(list, function(value) return value.work + value.wait > 0 end), scale = scale,
     each = #list > BARS and ("each bar %d %ss"):format(math.ceil(#list / BARS), one) or nil }
 end
 
 
--- nil where nobody knows how long the step took.
-local function value_of(step)
+-- nil where nobody knows how long the step took; is_split: with what the GPU did.
+local function value_of(step, is_split)
   local whole = step.length_ns or step.start_ns and step.end_ns and step.end_ns - step.start_ns
   if not whole then return nil end
-  if not step.busy_ns then return { whole = whole } end
-  local busy = math.min(step.busy_ns, whole)
+  local busy = is_split and math.min(step.busy_ns, whole) or 0
   local wait = math.min(step.waiting_ns or 0, busy)
   return { whole = whole, work = busy - wait, wait = wait }
 end
@@ -63,8 +50,10 @@ end
 -- Steps of each stage and rank, one scale for a stage; nil without more than one of any.
 function pictures.steps(results)
   local panels, ranks = {}, results.ranks and results.ranks.ranks or {}
-  local list = lists.map(results.ranks and results.ranks.step_rows or {}, function(step)
-    local value = value_of(step)
+  local steps = results.ranks and results.ranks.step_rows or {}
+  local is_split = #steps == #lists.filtered(steps, "busy_ns")
+  local list = lists.map(steps, function(step)
+    local value = value_of(step, is_split)
     return value and { phase = step.phase or "", rank = step.rank or -1, value = value }
   end)
   for _, phase in ipairs(lists.grouped(list, "phase")) do
@@ -83,7 +72,7 @@ end
 -- The layers of a decode step; nil without.
 function pictures.layers(results)
   local values = lists.map(results.layers and results.layers.rows or {}, function(row)
-    return { whole = row.mean_ns }
+    return { whole = row.mean_ns, work = 0, wait = 0 }
   end)
   return #values > 1 and blocks.multiples { what = "layer", panels = { panel("decode", values,
     "layer") }, label = "Layers of a decode step in their order: how long each took" } or nil

@@ -498,17 +498,4 @@ end)
 rows.ranges = rows.at("counters.ranges", function(range) return keys.merged(range.flop or {}) end)
 
 
--- What was selected of each stage, and how much of its kernels' time the counters
--- that came of it cover.
-function rows.selection(results)
-  local covered, counters = {}, results.counters or {}
-  for _, stage in ipairs(counters.stages or {}) do covered[stage.name] = stage.coverage end
-  covered.all = covered.all or counters.coverage
-  return lists.map(results.selection and results.selection.groups or {}, function(group)
-    return { name = group.name, selected = #group.kernels, of = group.of,
-      coverage = covered[group.name] }
-  end)
-end
-
-
 return rows

@@ -193,7 +193,6 @@ local list = {
   { "operator_stages", "Operators of each stage", subject = "operators" },
   { "operator_kernels", "Kernels of the operators", subject = "operators" },
   { "transfers", "Copies" },
-  { "selection", "Selected for counters" },
   { "integrity", "Integrity of the capture", rows = at "integrity.checks" },
   { "overhead", "What profiling cost" },
   { "missing", "Not measured", rows = at "missing" },
