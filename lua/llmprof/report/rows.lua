@@ -327,24 +327,14 @@ local function tpot_note(results, tpot)
 end
 
 
-local verdict_of = rows.at("overhead.stages", function(stage)
+-- What profiling cost, by stage, and whether that can be told.
+rows.overhead = rows.at("overhead.stages", function(stage)
   if stage.certain == nil then return { verdict = "cannot tell: one plain run" } end
   if not stage.certain then
     return { verdict = "cannot tell: the plain runs differ by as much" }
   end
   return { verdict = stage.inflation > 0 and "slower" or "faster" }
 end)
-
-
--- What profiling cost, by stage in the order of the stages, and whether that can
--- be told.
-function rows.overhead(results)
-  local place = {}
-  for i, stage in ipairs(results.stages) do place[stage.name] = i end
-  return lists.stable(verdict_of(results), function(row)
-    return place[row.name] or #results.stages + 1
-  end)
-end
 
 
 -- One figure: a time in ms, in ns for programs, or a rate.

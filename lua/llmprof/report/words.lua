@@ -477,10 +477,8 @@ function words.totals(results)
   local totals = results.totals
   if not totals or not totals.span_ns then return nil end
   return ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU worked %s of "
-    .. "%s.%s%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
+    .. "%s.%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
     text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),
-    totals.stage_share and (" %s of its GPU time lies inside a stage.")
-      :format(words.percent(totals.stage_share)) or "",
     overlap(totals.overlap, #(results.environment.devices or {})))
 end
 
@@ -596,19 +594,12 @@ end
 function words.roofs(results)
   local roofs = results.roofline and results.roofline.roofs
   if not roofs then return nil end
-  local said = {}
-  for i, roof in ipairs { { "tensor", "Tensor cores in " .. roofs.tensor_format, "FLOP/s" },
-      { "vector", "Vector units", "FLOP/s" }, { "dram", "DRAM", "B/s" }, { "l2", "L2", "B/s" } } do
-    local key, name, unit = table.unpack(roof)
-    said[i] = ("%s: %s."):format(name, roofs[key] and peak(roofs[key], unit, 1) or "not known")
-  end
-  local formats = lists.map(roofs.tensors or {}, function(ceiling)
-    return ("%s %s"):format(ceiling.format, text.number(ceiling.per_s / 1e12, 1, ","))
-  end)
-  if #formats > 0 then
-    said[#said + 1] = ("Tensor cores by format, at the clock that was held where it is known: %s "
-      .. "TFLOP/s."):format(table.concat(formats, ", "))
-  end
+  local said = lists.map({ { "tensor", "Tensor cores in " .. roofs.tensor_format, "FLOP/s" },
+    { "vector", "Vector units", "FLOP/s" }, { "dram", "DRAM", "B/s" }, { "l2", "L2", "B/s" } },
+    function(roof)
+      local key, name, unit = table.unpack(roof)
+      return ("%s: %s."):format(name, roofs[key] and peak(roofs[key], unit, 1) or "not known")
+    end)
   return "Roofs, of one GPU. " .. table.concat(said, " ")
 end
 
