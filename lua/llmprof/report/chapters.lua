@@ -119,7 +119,7 @@ local list = {
   { "lines", "Lines of the Program", parts.lines, tables = { "lines" },
     when = function(results) return results.lines end },
   { "modules", "Modules and Operators", parts.modules,
-    tables = { "modules", "marked_layers", "marked_operators" },
+    tables = { "modules" },
     when = function(results) return results.modules end },
   { "layers", "Layers of a Decode Step", parts.layers, tables = { "step_layers" },
     when = function(results) return results.layers end },

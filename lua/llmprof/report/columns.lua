@@ -231,11 +231,13 @@ columns.gaps = {
   word("module", "module", "torch module of that line", { max = 48, optional = true }),
 }
 
+-- Of layers and operators, too.
 columns.modules = {
   word("stage", "stage"),
-  name("label", "module", 60, "numbers as `*`; of stacks below the module above, with a `·`"),
+  name("label", "name", 60, "of modules numbers are `*`; of stacks below the module above, with a "
+    .. "`·`; of a layer its path"),
   count("calls", "calls", { optional = true }),
-  ms("gpu_ns", "GPU time", 3, "of what was launched in it; of a module, with the modules in it"),
+  ms("gpu_ns", "GPU time", 3, "of what was launched in a module, with the modules in it"),
   ms("gpu_self_ns", "itself", 3, "of what no module in it launched"),
   bar("share", "share"),
   ms("idle_ns", "idle before", 3, "of stacks: the GPU had nothing to do", { optional = true }),
@@ -256,23 +258,6 @@ columns.lines = {
   ms("host_ns", "CPU", 3, "from the return of the call before each launch to its own"),
   name("module", "module", 72, "torch module of most of it, numbers as `*`"),
   name("launched", "launched", 72, "what took most of it", { lesser = true }),
-}
-
-columns.marked_layers = {
-  word("stage", "stage"),
-  name("name", "layer", 60, "the path of one, its number too"),
-  count("calls", "calls", { optional = true }), ms("gpu_self_ns", "GPU time", 3),
-  bar("share", "share"),
-  ms("idle_ns", "idle before", 3, "the GPU had nothing to do before", { optional = true }),
-  count("kernels", "kernels", { optional = true }), ms("host_ns", "CPU", 3, "as of modules"),
-}
-
-columns.marked_operators = {
-  word("stage", "stage"),
-  name("name", "operator", 60, "of the framework"),
-  count("calls", "calls"), ms("gpu_self_ns", "GPU time", 3), bar("share", "share"),
-  ms("host_ns", "CPU", 3, "length of its ranges"),
-  ms("host_self_ns", "CPU itself", 3),
 }
 
 columns.cpu_samples = {

@@ -225,12 +225,19 @@ local function as_tree(list)
 end
 
 
+local function named(row) return { label = row.name } end
+
+
 -- Modules: as a tree where stacks tell of those around each, else as ranges name them.
 function rows.modules(results)
   local list = results.modules and results.modules.modules or {}
   if results.lines then return as_tree(list) end
-  return rows.with(list, function(row) return { label = row.name } end)
+  return rows.with(list, named)
 end
+
+
+rows.marked_layers = rows.at("modules.layers", named)
+rows.marked_operators = rows.at("modules.operators", named)
 
 
 -- Layers of a decode step, each with its module where stacks tell.
