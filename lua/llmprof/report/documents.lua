@@ -10,7 +10,6 @@ local lists = require "llmprof.tables.lists"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local overhead = require "llmprof.analysis.latency.overhead"
-local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
@@ -57,7 +56,8 @@ function documents.kernels(results)
   return render(results, "Kernels: %s",
     blocks.say(words.model(results)), blocks.say(words.source(results)),
     blocks.say(words.repeats(results)),
-    chapters.heading "kernels", parts.largest_kernels(results), parts.all_kernels(results, MOST))
+    chapters.heading "kernels", chapters.largest_kernels(results),
+    chapters.all_kernels(results, MOST))
 end
 
 
@@ -68,7 +68,7 @@ function documents.operators(results)
     blocks.say(words.model(results)),
     operators and blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
-    parts.operators(results, { whole = true }))
+    chapters.content(results, "operators", { whole = true }))
 end
 
 

@@ -154,7 +154,7 @@ function findings.in_short(results, most)
 end
 
 
--- As blocks: all of them, ranked, with their evidence. view: of llmprof.report.parts.
+-- As blocks: all of them, ranked, with their evidence. view: of llmprof.report.chapters.
 function findings.blocks(results, view)
   local list = findings.list(results)
   if #list == 0 then return blocks.say(findings.nothing) end

@@ -6,7 +6,7 @@ local markdown = require "llmprof.report.write.markdown"
 local document = require "llmprof.io.document"
 local operators = require "llmprof.run.operators"
 local documents = require "llmprof.report.documents"
-local parts = require "llmprof.report.parts"
+local chapters = require "llmprof.report.chapters"
 
 
 local function event(category, name, ts, dur, args)
@@ -215,7 +215,7 @@ describe("operators.md", function()
     assert.truthy(text:find("`op300`", 1, true))
     assert.falsy(text:find("`op301`", 1, true))
     assert.truthy(text:find("\n1 more: llmprof show RUN operators.\n", 1, true))
-    local top = markdown.render(parts.operators(results(many), {}))
+    local top = markdown.render(chapters.content(results(many), "operators", {}))
     assert.truthy(top:find("\n271 more: llmprof show RUN operators.\n", 1, true))
   end)
 
