@@ -138,11 +138,13 @@ end
 
 
 -- What to set of the engine at hand against waiting for the CPU. Where decode launches kernel
--- by kernel, nothing helps as much as its CUDA graphs; where it replays them, they are on.
+-- by kernel, nothing helps as much as its CUDA graphs; where it replays them, they are on. stage:
+-- or a group of steps.
 function evidence.engine_settings(results, stage)
   local engine = engines.find(results.engine.name)
   local knobs = engine and engine.knobs or {}
-  if stage and not evidence.replays_graphs(stage) and range_name.role(stage.name) == "decode" then
+  local name = stage and (stage.name or stage.phase)
+  if stage and not evidence.replays_graphs(stage) and range_name.role(name) == "decode" then
     return knobs.graphs or ("CUDA graphs of the batches that are served, by the settings of %s")
       :format(results.engine.title)
   end
@@ -152,10 +154,11 @@ end
 
 
 -- Whether a decode replays CUDA graphs: several kernels to a launch, or graphs that were
--- traced as wholes.
+-- traced as wholes. Steps know no launches, but what graphs ran.
 function evidence.replays_graphs(stage)
   local _, graphs = lists.largest(stage.instances or {}, "graphs")
-  return (graphs or 0) > 0 or stage.kernels >= 2 * stage.launches
+  local launches = stage.launches or stage.kernels - (stage.graphed or 0)
+  return (graphs or 0) > 0 or stage.kernels >= 2 * launches
 end
 
 

@@ -20,6 +20,7 @@ function rule.examine(results, report)
   if own.idle_ns < WORTH * own.interval_ns then
     return evidence.say("the GPU waits %T between decode steps", own.idle_ns)
   end
+  local stage = evidence.find(results, "decode") -- of parts of ranks it knows no launches
   local notes = {
     evidence.seen("%T idle before each decode step, of %T to the next", own.idle_ns,
       own.interval_ns),
@@ -27,7 +28,8 @@ function rule.examine(results, report)
   }
   report.finding {
     stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,
-    try = (results.engine and evidence.engine_settings(results, evidence.find(results, "decode"))
+    try = (results.engine and evidence.engine_settings(results,
+      stage and stage.launches and stage or group)
       or ("settings of %s that prepare a step while the GPU runs one"):format(record.engine))
       .. "; more requests to a step; fewer processes on its cores",
     changes = { 'remove(between "decode")' },

@@ -14,6 +14,18 @@ describe("advice steps_idle", function()
     assert.equal("", said("steps_idle", ranks(0.6e6, 0.1e6)))
   end)
 
+  it("tells by the steps whether graphs are on, of results that were made of parts", function()
+    local function try(graphed)
+      local record = engine { stages = { steps { graphed = graphed, ranks = { { rank = 0, count = 9,
+        idle_ns = 0.6e6, interval_ns = 3e6, idle_host_ns = 0.6e6 } } } } }
+      return said("steps_idle", record, { engine = { name = "vllm", title = "vLLM" },
+        stages = { { name = "decode", instances = {}, kernels = 200, wall = { count = 90,
+          mean_ns = 3e6 } } } })
+    end
+    assert.truthy(try(190):find("--async-scheduling", 1, true))
+    assert.truthy(try(10):find("--enforce-eager", 1, true))
+  end)
+
   it("is silent where no engine marks its steps", function()
     assert.equal("", said("steps_idle", engine { source = "ranges" }))
   end)
