@@ -17,15 +17,6 @@ local MS = 1e6 -- in ns
 
 -- ---- steps ----
 
--- Columns of the steps of the first rank that ran something, in the order in which they
--- began: a list each, by name; nil without any.
-local function of_first_rank(frame, names)
-  local ran = frame:where { { "begin", "~=", false } }
-  local first = lists.sort(lists.map(ran:group { by = { "world" } }, "world"))[1]
-  return first and rows.of_rank(frame, first, names)
-end
-
-
 -- First and last step that runs in [from, to); the last is before the first for none.
 local function overlapping(steps, from, to)
   return statistics.first_above(steps.last, from), statistics.first_above(steps.begin, to - 1) - 1
@@ -126,7 +117,7 @@ end
 -- requests of metrics.json; frame: steps; given: epoch (UTC of time 0, ns), prompt_tokens, plain
 -- (interval of a decode step, ns).
 local function request_steps(list, frame, given)
-  local steps = frame and given.epoch and of_first_rank(frame, { "begin", "last", "context",
+  local steps = frame and given.epoch and rows.of_first_rank(frame, { "begin", "last", "context",
     "context_tokens", "interval" })
   if not steps then return nil end
   for i = 2, #steps.last do steps.last[i] = math.max(steps.last[i], steps.last[i - 1]) end
@@ -287,7 +278,7 @@ end
 function requests.engine_looks(metrics, frame, epoch)
   local samples = metrics and metrics.engine_metrics and metrics.engine_metrics.samples or {}
   local steps = frame and epoch and #samples > 1
-    and of_first_rank(frame, { "begin", "batch", "length" })
+    and rows.of_first_rank(frame, { "begin", "batch", "length" })
   if not steps then return nil end
   local made, met = json.list {}, false
   for i = 1, math.min(#samples, MOST) do

@@ -96,4 +96,12 @@ function rows.of_rank(steps, world, names)
 end
 
 
+-- The same of the lowest rank that ran something; nil without any.
+function rows.of_first_rank(steps, names)
+  local ran = steps:where { { "begin", "~=", false } }
+  local first = lists.sort(lists.map(ran:group { by = { "world" } }, "world"))[1]
+  return first and rows.of_rank(steps, first, names)
+end
+
+
 return rows

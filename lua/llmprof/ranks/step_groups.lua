@@ -3,8 +3,7 @@
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local rows = require "llmprof.ranks.rows"
-local sorted_keys = require("llmprof.tables.keys").sorted
-local tuple = require("llmprof.tables.keys").tuple
+local keys = require "llmprof.tables.keys"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
 
@@ -81,28 +80,27 @@ end
 -- count is that of the rank with the most; of all together where they do not make these steps
 -- together, of which there is no slowest rank.
 function step_groups.list(steps, by)
-  local list, found = json.list {}, {}
-  local asked = { by = by, sum = sorted_keys(means), percentiles = { 90 } }
+  local asked = { by = by, sum = keys.sorted(means), percentiles = { 90 } }
   local function key_of(group)
-    return tuple(table.unpack(lists.map(by, function(name) return group[name] or false end)))
+    return keys.tuple(table.unpack(lists.map(by, function(name) return group[name] or false end)))
   end
-  for i, group in ipairs(steps:group(asked)) do
-    local made = record(group)
-    for _, name in ipairs(by) do made[name] = group[name] end
-    made.ranks = json.list {}
-    list[i], found[key_of(group)] = made, made
-  end
-  asked.by = table.move(by, 1, #by, 2, { "world" })
-  for _, group in ipairs(lists.sort(steps:group(asked), "world")) do
+  local function entry_of(group)
     local entry = record(group)
     entry.rank = group.world
     keep_supported(entry)
-    table.insert(found[key_of(group)].ranks, entry)
+    return entry
   end
-  for _, made in ipairs(list) do
+  local list = steps:group(asked)
+  asked.by = lists.joined({ "world" }, by)
+  local _, of_ranks = lists.grouped(lists.sort(steps:group(asked), "world"), key_of)
+  list = json.list(lists.map(list, function(group)
+    local made = record(group)
+    for _, name in ipairs(by) do made[name] = group[name] end
+    made.ranks = json.list(lists.map(of_ranks[key_of(group)], entry_of))
     add_over_ranks(made)
     keep_supported(made)
-  end
+    return made
+  end))
   return lists.sort(list, function(made) return step_groups.place(made.phase) end,
     table.unpack(by))
 end
@@ -140,7 +138,7 @@ function step_groups.padded(steps)
   local decodes = steps:where { phase = "decode", { "graph", "~=", false },
     { "batch", "~=", false } }
   local graphs = lists.grouped(decodes:group { by = { "world", "graph", "batch" } },
-    function(group) return tuple(group.world, group.graph) end)
+    function(group) return keys.tuple(group.world, group.graph) end)
   for _, own in ipairs(graphs) do
     local _, as = lists.largest(own, "batch")
     for _, group in ipairs(own) do

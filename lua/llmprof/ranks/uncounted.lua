@@ -17,10 +17,11 @@ local OUTLIER = 1.5
 local FIRST, LAST = -(1 << 52), 1 << 52
 
 
--- The repeats of each phase on a rank, in order: by phase a list of { from, to, count, ns (of
--- its steps) }. A repeat is all steps of a phase since the last one of another.
-local function repeats_of(steps, world)
-  local own = rows.of_rank(steps, world, { "phase", "turn", "begin", "last", "length" })
+-- The repeats of each phase on the lowest rank, in order: by phase a list of { from, to, count, ns
+-- (of its steps) }; nil without any. A repeat is all steps of a phase since the last of another.
+local function repeats_of(steps)
+  local own = rows.of_first_rank(steps, { "phase", "turn", "begin", "last", "length" })
+  if not own then return nil end
   local by_phase = {}
   for i, phase in ipairs(own.phase) do
     local list = phase and by_phase[phase] or {}
@@ -42,10 +43,8 @@ local function mean_of(run) return run.ns / run.count end
 -- these the first, half of them at most, are left out that each take far longer than those behind.
 local function judged(parts)
   for number, part in ipairs(parts) do
-    local first = part.about.source == "ranges" and part.steps
-      and errors.check(part.steps:where { { "begin", "~=", false } }):sort { { "world" } }
-    if first and #first > 0 then
-      local by_phase = repeats_of(part.steps, first:get(1, "world"))
+    local by_phase = part.about.source == "ranges" and part.steps and repeats_of(part.steps)
+    if by_phase then
       for _, list in pairs(by_phase) do
         for i = 1, #list // 2 do
           local behind = lists.map(table.move(list, i + 1, #list, 1, {}), mean_of)
@@ -103,10 +102,7 @@ end
 -- uncounted.windows, or nil. Returns a new frame.
 function uncounted.mark(of, moment, windows)
   local names = lists.joined(rows.names(of), { "uncounted" })
-  if not windows then
-    rows.extend(of, {}, { { name = "uncounted", type = "integer" } })
-    return errors.check(of:select(names))
-  end
+  if not windows then return errors.check(rows.add(of, "uncounted", {}):select(names)) end
   local groups, numbers = lists.grouped(windows, "phase"), {}
   for number, own in ipairs(groups) do
     numbers[own[1].phase] = number
