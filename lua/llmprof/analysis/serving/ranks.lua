@@ -60,29 +60,6 @@ local function inferred_steps(instances)
 end
 
 
--- Ranges of a process that say that they decode: list of { start, end }.
-local function decode_ranges(trace, pid)
-  local ranges = errors.check(trace:frame("ranges"):where { pid = pid })
-  local tags = lists.filtered(lists.map(ranges:group { by = { "tag" } }, "tag"), function(tag)
-    return range_name.role(tag) == "decode"
-  end)
-  return rows.list(errors.check(ranges:where { tag = tags }), { "start", "end" })
-end
-
-
--- No step is a prefill that begins in a range that says that it decodes.
-local function relabel(list, ranges)
-  for _, step in ipairs(list) do
-    if step.phase == "prefill" and lists.any(ranges, function(range)
-      return range.start <= step.start and step.start <= range["end"]
-    end) then
-      step.phase = "decode"
-    end
-  end
-  return list
-end
-
-
 -- The trace as a rank of it sees it, for what looks at operations and ranges alone.
 local function seen_by(trace, member)
   return { frame = function(_, name)
@@ -105,7 +82,7 @@ local function infer_steps(trace, member, alone, found)
   for _, instance in ipairs(instances) do instance.wall = instance.stop - instance.start end
   local repeats = cold.judge(instances, cold.number_repeats(STAGES, instances), "auto")
   cold.judge_openings(steps.runs(instances), repeats)
-  return relabel(inferred_steps(instances), decode_ranges(trace, member.pid))
+  return inferred_steps(instances)
 end
 
 

@@ -33,20 +33,11 @@ local function level_of(share, warning)
 end
 
 
--- What to do, with the option of nsys where that recorded the timeline.
-local function remedy(state, what, option)
-  return state.by_nsys and ("%s (%s)"):format(what, option) or what
-end
+-- What to do, and what where nsys recorded the timeline: with its option.
+local function remedy(state, what, by_nsys) return state.by_nsys and by_nsys or what end
 
 
 -- ---- CUDA graphs ----
-
-local VISIBLE = "nsys.cuda_graph_trace=node"
-
-local function kernels_of_graphs(state)
-  return state.by_nsys and VISIBLE or "record each kernel of a graph"
-end
-
 
 local function count_launches(by_name)
   local count = 0
@@ -74,17 +65,18 @@ local function graphs(state)
   local replays, nodes = state.kinds.graphs, state.graph_kernels
   local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
     text.count(launches), text.count(replays), text.count(nodes))
+  local visible = remedy(state, "record each kernel of a graph", "nsys.cuda_graph_trace=node")
   if served == 0 then
     return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
-      fix = kernels_of_graphs(state) }
+      fix = visible }
   elseif replays > 0 or (nodes == 0 and state.knows "graph_nodes") then
     return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
-      fix = kernels_of_graphs(state) }
+      fix = visible }
   elseif served < launches then
     return { level = level_of((launches - served) / launches, LOST_WARNING),
       text = ("%s; %s launches have no GPU work"):format(seen, text.count(launches - served)),
-      fix = state.by_nsys and "capture a shorter range, or compare with nsys.cuda_graph_trace=graph"
-        or "capture a shorter range" }
+      fix = remedy(state, "capture a shorter range",
+        "capture a shorter range, or compare with nsys.cuda_graph_trace=graph") }
   end
   return { level = "ok", text = seen }
 end
@@ -117,15 +109,6 @@ local function captured_launches(api, names)
 end
 
 
--- What leaves all of a GPU's activity out of a capture.
-local function unrecorded(state)
-  if not state.by_nsys then
-    return "record the GPU's activity, with no other client of its tracing library in the program"
-  end
-  return "profile with no other client of CUPTI in the program (torch.profiler); trace forked "
-    .. "workers (nsys.trace_fork_before_exec=true); see what the recorder says of GPU clocks"
-end
-
 local function launches(state)
   local issued, served = -state.captured_launches, 0
   for name, calls in pairs(state.api_calls) do
@@ -137,7 +120,10 @@ local function launches(state)
   if issued <= 0 or not state.knows "calls" then return nil end
   if state.ops == 0 then
     return { level = "problem", text = ("GPU activity was not recorded: %s kernel launches, and "
-      .. "no operation of a GPU"):format(text.count(issued)), fix = unrecorded(state) }
+      .. "no operation of a GPU"):format(text.count(issued)), fix = remedy(state,
+      "record the GPU's activity, with no other client of its tracing library in the program",
+      "profile with no other client of CUPTI in the program (torch.profiler); trace forked "
+        .. "workers (nsys.trace_fork_before_exec=true); see what the recorder says of GPU clocks") }
   end
   local lost = (issued - served) / issued
   return { level = level_of(lost, LOST_WARNING),
@@ -160,7 +146,8 @@ local function orphans(state)
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
       text.count(state.ops)),
     fix = remedy(state, "begin the capture before the work is launched, and record all API calls",
-      "nsys.trace=[cuda,nvtx]") }
+      "begin the capture before the work is launched, and record all API calls "
+        .. "(nsys.trace=[cuda,nvtx])") }
 end
 
 
@@ -177,9 +164,8 @@ local function processes(state)
   end
   return { level = "warning", text = ("%d of %d processes that used CUDA have no GPU work: %s")
     :format(#without, #with + #without, table.concat(without, ", ")),
-    fix = state.by_nsys
-      and "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork"
-      or "trace these processes too" }
+    fix = remedy(state, "trace these processes too",
+      "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork") }
 end
 
 
@@ -270,7 +256,8 @@ local function open_ranges(state)
   return { level = #said > 0 and "warning" or "ok",
     text = #said > 0 and table.concat(said, "; ")
       or ("0 of %s NVTX ranges were still open at the end"):format(text.count(state.ranges)),
-    fix = remedy(state, "end the capture after the ranges", "nsys.capture_range_end=stop") }
+    fix = remedy(state, "end the capture after the ranges",
+      "end the capture after the ranges (nsys.capture_range_end=stop)") }
 end
 
 
