@@ -47,12 +47,11 @@ function collectives.describe(name, short)
 end
 
 
--- Add the column `as` to a frame with kernels' names: 1 for sends and receives between two
--- ranks.
-function collectives.mark_p2p(frame, column, as)
-  return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
-    return key[column] and key[column]:find "^nccl[%w_]*SendRecv" and 1
-  end } })
+-- Add `p2p` to kernels: 1 for sends and receives between two ranks, else 0.
+function collectives.add_p2p(kernels)
+  return rows.add(kernels, "p2p", { "name" }, function(key)
+    return key.name and key.name:find "^nccl[%w_]*SendRecv" and 1 or 0
+  end)
 end
 
 

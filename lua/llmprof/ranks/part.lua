@@ -126,13 +126,10 @@ local function labelled_kernels(trace, list, known, given)
   trace:renew "kernels" -- what is worked out for these alone
   local kernels = label(list, errors.check(trace:frame "kernels"), known)
   given.mark_collectives(kernels, "name", "collective")
-  collectives.mark_p2p(kernels, "name", "sends")
-  rows.extend(kernels, { "collective", "sends" }, {
-    { name = "work", type = "integer", get = function(key)
-      return key.collective == 1 and 1 or 0
-    end },
-    { name = "p2p", type = "integer", get = function(key) return key.sends == 1 and 1 or 0 end },
-  })
+  rows.add(kernels, "work", { "collective" }, function(key)
+    return key.collective == 1 and 1 or 0
+  end)
+  collectives.add_p2p(kernels)
   add_messages(trace, kernels)
   return kernels
 end

@@ -100,13 +100,6 @@ local function is_said(ranks, all)
 end
 
 
--- What both of two sets cover, within [from, to).
-local function both(a, b, from, to)
-  local outside = a:gaps(from, to):join(b:gaps(from, to))
-  return outside:gaps(from, to)
-end
-
-
 -- Do ranks that all send and receive take turns? Those that run the same on other data, as ranks of
 -- expert parallel, work at the same time.
 local function take_turns(ranks, all, busy)
@@ -117,9 +110,8 @@ local function take_turns(ranks, all, busy)
   end
   for i, one in ipairs(sets) do
     local other = sets[i % #sets + 1]
-    local from, to = one:join(other):span()
     local least = math.min(one:covered(), other:covered())
-    if least == 0 or both(one, other, from, to):covered() > AT_ONCE * least then return false end
+    if least == 0 or one:overlap(other) > AT_ONCE * least then return false end
   end
   return true
 end
@@ -145,39 +137,28 @@ end
 
 -- ---- bubbles ----
 
-local function union_of(sets)
-  local made = sets[1]
-  for i = 2, #sets do made = made:join(sets[i]) end
-  return made
-end
-
-
--- By rank what the rows of a frame cover.
-local function sets_of(frame, ranks)
-  local sets = {}
-  for _, rank in ipairs(ranks) do sets[rank.rank] = frame:where { world = rank.rank }:union() end
-  return sets
+-- What the rows of some ranks cover.
+local function set_of(frame, ranks)
+  return frame:where { world = lists.map(ranks, "rank") }:union()
 end
 
 
 -- The stages of one pipeline, and how long any of them worked; nil where one alone did. Fills in
 -- the ranks' bubble_ns and p2p_ns.
-local function stages_of(one, sets, waits)
-  local function of(list)
-    return union_of(lists.map(list, function(rank) return sets[rank.rank] end))
-  end
-  local worked, list = of(one), json.list {}
+local function stages_of(one, busy, moved)
+  local worked, list = set_of(busy, one), json.list {}
   local active, from, to = worked:covered(), worked:span()
   local groups = lists.grouped(lists.sort(one, "rank"), "pp")
   if active == 0 or #groups < 2 then return nil end
   for i, own in ipairs(lists.sort(groups, function(ranks) return ranks[1].pp end)) do
     local pp = own[1].pp
-    local others = of(lists.filtered(one, function(rank) return rank.pp ~= pp end))
+    local others = set_of(busy, lists.filtered(one, function(rank) return rank.pp ~= pp end))
+    local apart = others:gaps(from, to)
     local made = { stage = pp, dp = own[1].dp, ranks = json.list(lists.map(own, "rank")),
       busy_ns = 0, bubble_ns = 0, in_p2p_ns = 0 }
     for _, rank in ipairs(own) do
-      local set, waited = sets[rank.rank], waits[rank.rank]
-      local bubble = both(set:gaps(from, to), others, from, to)
+      local set, waited = set_of(busy, { rank }), set_of(moved, { rank })
+      local bubble = set:join(apart):gaps(from, to) -- in which others work
       rank.bubble_ns, rank.p2p_ns = bubble:covered(), waited:covered()
       made.busy_ns = made.busy_ns + set:covered()
       made.bubble_ns = made.bubble_ns + rank.bubble_ns
@@ -201,13 +182,12 @@ end
 -- Of ranks whose `pp` is known what results.json tells; nil where nothing worked. Fills in the
 -- ranks' bubble_ns and p2p_ns.
 function pipeline.examine(ranks, told_by, busy, moved)
-  local sets, waits = sets_of(busy, ranks), sets_of(moved, ranks)
   local stages, total, count = json.list {}, 0, 0
   local pipelines = lists.grouped(ranks, function(rank) -- in data parallel there are several
     return rank.pp and (rank.dp or 0) or nil
   end)
   for _, one in ipairs(pipelines) do
-    local list, active = stages_of(one, sets, waits)
+    local list, active = stages_of(one, busy, moved)
     if list then
       lists.add(stages, list)
       total, count = total + active, count + 1

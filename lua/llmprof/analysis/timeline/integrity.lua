@@ -212,13 +212,11 @@ local function diagnostics(state)
     return { level = "ok", text = form:format(state.reader) }
   end
   local words = text.truncate(table.concat(said, "; "), 300, "end")
-  if state.by_profiler then -- which reports nothing: llmprof read its file
-    return { level = "warning", text = words,
-      fix = "record it again if you need what was left out" }
-  end
-  return { level = "warning", text = state.reader .. " reported: " .. words,
-    fix = "capture a shorter range" .. (state.log
-      and ("; %s of the run that captured has the rest"):format(state.log) or "") }
+  if not state.by_profiler then words = state.reader .. " reported: " .. words end
+  return { level = "warning", text = words,
+    fix = state.by_profiler and "record it again if you need what was left out"
+      or "capture a shorter range" .. (state.log
+        and ("; %s of the run that captured has the rest"):format(state.log) or "") }
 end
 
 
