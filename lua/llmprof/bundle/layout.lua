@@ -159,17 +159,15 @@ end
 -- docs/capture.schema.json.
 layout.ABOUT = "capture.json"
 
--- The files of a recorded capture: name there, its place in a bundle, the step
--- that takes it, and whether that step can do without.
+-- The files of a recorded capture: name there, its place in a bundle, the step that takes it.
 layout.recorded = {
-  { name = "run.sqlite", target = layout.timeline, step = "timeline", needed = true },
+  { name = "run.sqlite", target = layout.timeline, step = "timeline" },
   { name = "metrics.json", target = layout.workload.metrics, step = "timeline" },
   { name = "before.json", target = layout.metrics_in(layout.workload.before), step = "timeline" },
   { name = "after.json", target = layout.metrics_in(layout.workload.after), step = "timeline" },
   { name = "gpu_samples.json", target = layout.gpu_samples, step = "timeline" },
-  { name = "ncu/raw.csv", target = layout.counters, step = "counters", needed = true },
-  { name = "operators.json", target = layout.workload.operators, step = "operators",
-    needed = true },
+  { name = "ncu/raw.csv", target = layout.counters, step = "counters" },
+  { name = "operators.json", target = layout.workload.operators, step = "operators" },
 }
 
 

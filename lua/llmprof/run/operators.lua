@@ -266,7 +266,7 @@ end
 
 -- Without the profiler's own rows, with each operator's part of the device time, its own kernels
 -- only, so that the parts add up to at most 1.
-local function with_shares(given)
+function operators.with_shares(given)
   given.operators = json.list(lists.filtered(given.operators, function(row)
     return not joined.of_profiler[row.name]
   end))
@@ -286,13 +286,13 @@ function operators.load(path)
   if recorded then
     local given = from_trace(recorded, path)
     recorded:close()
-    return with_shares(given)
+    return operators.with_shares(given)
   elseif code ~= "unsupported" then
     return nil, message, code
   end
   local given
   given, message, code = document.read(path, "operators")
-  return given and with_shares(given), message, code
+  return given and operators.with_shares(given), message, code
 end
 
 

@@ -3,8 +3,10 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local sqlite = require "llmprof.sqlite"
 local trace = require "llmprof.trace"
 local trace_file = require "llmprof.trace.file"
@@ -255,6 +257,31 @@ function Handed:choose()
 end
 
 
+local function new(given)
+  return setmetatable(merged({ by_format = {}, files = {}, stacks = {}, left_out = {}, seen = {},
+    loads = {}, traces = {}, named = {} }, given), Handed)
+end
+
+
+-- What a recorded capture has by its names there, as handed.look says it: it may be damaged.
+function handed.captured(folder)
+  local self = new { format = "nsys" }
+  for _, file in ipairs(layout.recorded) do
+    local path = folder .. "/" .. file.name
+    self.files[file.target] = fs.stat(path) and path or nil
+  end
+  for _, name in ipairs(layout.stacks_in(folder)) do
+    self.stacks[#self.stacks + 1] = folder .. "/" .. name
+  end
+  self.timeline, self.files[layout.timeline] = self.files[layout.timeline], nil
+  self.traces = lists.map(folders.list(folder), function(name) -- which are sorted
+    return layout.is_rank(name) and folder .. "/" .. name or nil
+  end)
+  if #self.traces == 0 then self.traces = { self.timeline } end
+  return self
+end
+
+
 -- What words, paths of files and folders, stand for: { traces (paths, sorted, all of one
 -- format), format ("nsys", "spool", "torch" or "xplane"), files (path by its place in a bundle:
 -- counters, documents, a server's log, named or found next to the trace), load (path of what a
@@ -263,8 +290,7 @@ end
 -- none is made; document_of(path) tells what a text is (llmprof.analysis.serving.load), nil: none
 -- is taken. Raises where there is no trace.
 function handed.look(words, export, document_of)
-  local self = setmetatable({ by_format = {}, files = {}, stacks = {}, left_out = {}, seen = {},
-    loads = {}, traces = {}, named = {}, export = export, document_of = document_of }, Handed)
+  local self = new { export = export, document_of = document_of }
   local wrong, hint, kind
   for _, word in ipairs(words) do
     self.named[word] = true

@@ -308,9 +308,7 @@ function builtin.operators(ctx)
     ctx.note "the workload marked no operators: they take a run of its own"
     return in_a_run_of_its_own(ctx)
   end
-  fs.remove(ctx.run:path(layout.operators_in(layout.workload.operators_pass))) -- of before
-  ctx.run:write_document(layout.workload.operators, "operators", made)
-  return true
+  return made
 end
 
 

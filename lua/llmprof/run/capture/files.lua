@@ -99,7 +99,9 @@ end
 -- of the capture of graphs.
 local function given(ctx)
   if ctx.handed then return ctx.handed end
-  local found = handed.look(ctx.cfg.files or {}, nsys.exported, generators.document_of)
+  local found = ctx.cfg.capture == "recorded"
+    and handed.captured(recorded.folder(ctx.cfg, ctx.recipe))
+    or handed.look(ctx.cfg.files or {}, nsys.exported, generators.document_of)
   found.captures = {}
   if #found.traces > 1 then divide(found) end
   found.timeline = found.timeline or found.traces[1]
@@ -144,11 +146,19 @@ end
 function files.kept(ctx) return given(ctx).timeline end
 
 
+-- Nothing is started: which files are taken, and how the kernels that are selected would be
+-- measured.
 function files.preview(ctx)
   local used = given(ctx)
-  local list = recorded.taken(function(file) return used.files[file.target] end)
-  list.timeline = lists.joined(lists.map(used.traces, function(path) return "takes " .. path end),
-    list.timeline or {})
+  local function taken(path) return "takes " .. path end
+  local list = { timeline = lists.map(used.traces, taken) }
+  for _, file in ipairs(layout.recorded) do
+    list[file.step] = list[file.step] or {}
+    lists.add(list[file.step], lists.map({ used.files[file.target] }, taken))
+  end
+  if ctx.state.plan and ctx.cfg.capture == "recorded" then
+    list.select = lists.joined({ "these would be measured on a GPU by" }, under_ncu.preview(ctx))
+  end
   return list
 end
 
@@ -156,8 +166,8 @@ end
 -- The files of ranks, where there are several, that of the timeline first.
 function files.rank_files(ctx)
   local used = given(ctx)
-  local others = lists.filtered(used.traces, function(path) return path ~= used.timeline end)
-  return #others > 0 and lists.joined({ used.timeline }, others) or {}
+  if #used.traces < 2 then return {} end
+  return lists.stable(used.traces, function(path) return path == used.timeline and 0 or 1 end)
 end
 
 
@@ -166,10 +176,19 @@ function files.left_out(ctx) return lists.first(given(ctx).left_out) end
 
 -- ---- the timeline ----
 
+-- What a recorded capture lacks; nil for other files.
+local function lack_of(ctx, target)
+  return ctx.cfg.capture == "recorded"
+    and "the recorded capture has no " .. layout.recorded_name(target) or nil
+end
+
+
 function files.timeline(ctx)
   local used = given(ctx)
   local path = used.timeline
-  if used.format == "nsys" then
+  if not path then
+    errors.raise("usage", ("%s: %s"):format(ctx.state.folder, lack_of(ctx, layout.timeline)))
+  elseif used.format == "nsys" then
     ctx.run:begin_taking(path, layout.timeline)
   else -- as the tables of an export, which every other command reads in a bundle
     live.convert(ctx, path, function(said)
@@ -224,6 +243,7 @@ files.remedies = { counters = "a raw page of ncu (.csv) next to the trace",
 
 
 function files.counters(ctx)
+  if ctx.cfg.counters.by == "off" then return false, "counters=off" end
   local used = given(ctx)
   local page = used.files[layout.counters]
   if page then
@@ -234,7 +254,8 @@ function files.counters(ctx)
   elseif used.files[layout.ncu.report] then
     return print_page(ctx, used.files[layout.ncu.report])
   end
-  return false, WITHOUT[used.format] .. ", and there is no raw page of ncu next to it"
+  return false, lack_of(ctx, layout.counters)
+    or WITHOUT[used.format] .. ", and there is no raw page of ncu next to it"
 end
 
 
@@ -256,18 +277,22 @@ end
 
 
 function files.operators(ctx)
+  if ctx.cfg.operators == "off" then return false, "operators=off" end
   local used = given(ctx)
   local found, why = read_operators(ctx, used)
-  if not found then return false, why end
+  if not found then return nil, lack_of(ctx, layout.workload.operators) or why end
   if #used.captures > 0 then
     local joined, all = marked_operators.add_replayed(found, used.timeline, used.captures)
     ctx.note(("%s of %s operations of CUDA graphs have operators, by the trace of the capture")
       :format(text.count(joined), text.count(all)))
   end
-  if #found.operators == 0 then return false, "there are none in the trace" end
-  ctx.run:write_document(layout.workload.operators, "operators", found)
-  return true
+  if #found.operators == 0 then return nil, "there are none in the trace" end
+  return found
 end
+
+
+-- A recorded capture is taken the same way.
+files.recorded = setmetatable(recorded, { __index = files })
 
 
 return files

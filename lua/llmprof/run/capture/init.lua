@@ -10,8 +10,10 @@
 --   inputs(ctx)     for inputs.yaml; without it, what the workload says later
 --   note(ctx)       for people, about the tools
 --   untimed(ctx)    why no timeline is taken, and what would have one; nil when one is
---   timeline(ctx), counters(ctx), operators(ctx)
+--   timeline(ctx), counters(ctx)
 --                   put their files into the run: true, or false and why not
+--   operators(ctx)  the operators, of llmprof.run.operators, or the path of a file of them; nil
+--                   and why there are none
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known (optional)
 --   room(ctx)       what measuring counters costs and how the workload may be shortened
@@ -105,7 +107,7 @@ local function nsys() return automatic.nsys end
 
 capture.sources = {
   auto = nsys, nsys = nsys,
-  recorded = function() return require "llmprof.run.capture.recorded" end,
+  recorded = function() return require("llmprof.run.capture.files").recorded end,
   files = function() return require "llmprof.run.capture.files" end,
   builtin = function() return require "llmprof.run.capture.builtin" end,
   none = function() return none end,

@@ -61,7 +61,8 @@ local function run_operators(ctx)
   local folder = layout.workload.operators_pass
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = layout.log_in(folder), env = { [OPERATORS_PASS] = "1" } })
-  if operators.find(ctx.run:path(folder)) then return true end
+  local found = operators.find(ctx.run:path(folder))
+  if found then return found end
   local ended = workload.complaint(result)
   return false, ended and ("the operators pass failed: %s: %s"):format(ended,
     text.clean(workload.tail(lines, 1))) or "the workload wrote neither operators.json nor a trace"

@@ -1,6 +1,6 @@
 -- Captures that were recorded before: folders with what a run on a GPU left
--- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files.
--- llmprof.run.capture says what a source of captures is.
+-- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files. What is taken of
+-- them llmprof.run.capture.files does, as of any files.
 local artifacts = require "llmprof.bundle.artifacts"
 local process = require "llmprof.process.child"
 local config = require "llmprof.recipe.config"
@@ -12,13 +12,10 @@ local gpu = require "llmprof.gpu"
 local document = require "llmprof.io.document"
 local read_inputs = require("llmprof.recipe").inputs
 local layout = require "llmprof.bundle.layout"
-local lazy = require "llmprof.io.lazy"
-local lists = require "llmprof.tables.lists"
 local keys = require "llmprof.tables.keys"
-local under_ncu = lazy "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
 
-local recorded = { name = "recorded" }
+local recorded = { name = "recorded", remedies = false }
 
 -- The folder that is named, that beside the recipe, or that of the recipes that ship; nil
 -- and the one that was looked for last.
@@ -162,39 +159,6 @@ end
 function recorded.note() return "none needed for a recorded capture" end
 
 
--- The timeline that is there before anything runs.
-function recorded.kept(ctx)
-  return recorded.folder(ctx.cfg, ctx.recipe) .. "/" .. layout.recorded_name(layout.timeline)
-end
-
-
--- For a preview: which files are taken, by step; path_of(file): where one of layout.recorded lies.
-function recorded.taken(path_of)
-  local list = {}
-  for _, file in ipairs(layout.recorded) do
-    local path = path_of(file)
-    if path and fs.stat(path) then
-      list[file.step] = list[file.step] or {}
-      table.insert(list[file.step], "takes " .. path)
-    end
-  end
-  return list
-end
-
-
--- Nothing is started: which files are taken, and how the kernels that are selected
--- would be measured.
-function recorded.preview(ctx)
-  local folder = recorded.folder(ctx.cfg, ctx.recipe)
-  local list = recorded.taken(function(file) return folder .. "/" .. file.name end)
-  if ctx.state.plan then
-    list.select = { "these would be measured on a GPU by",
-      table.unpack(under_ncu.preview(ctx)) }
-  end
-  return list
-end
-
-
 -- What its workload ran on, as far as it says; and the files of the capture that are
 -- there, with sizes.
 function recorded.inputs(ctx)
@@ -206,60 +170,6 @@ function recorded.inputs(ctx)
   end
   return { source = "workload", files = metrics and metrics.inputs or yaml.list {},
     capture = { folder = ctx.state.folder, files = inputs } }
-end
-
-
--- The files of ranks, where the capture is of several; sorted.
-function recorded.rank_files(ctx)
-  return lists.map(files.list(ctx.state.folder), function(name) -- which are sorted
-    return layout.is_rank(name) and ctx.state.folder .. "/" .. name or nil
-  end)
-end
-
-
--- Copy the files of a step into the run; false, why when one that it cannot do
--- without is not there.
-local function take(ctx, step)
-  local copy = step == "timeline" and ctx.run.begin_taking or ctx.run.take
-  for _, file in ipairs(lists.filtered(layout.recorded, function(one)
-    return one.step == step
-  end)) do
-    local from = ctx.state.folder .. "/" .. file.name
-    if file.target == layout.timeline and not fs.stat(from) then
-      from = recorded.rank_files(ctx)[1] or from -- of several ranks' files the first is it
-    end
-    if fs.stat(from) then
-      copy(ctx.run, from, file.target)
-    elseif file.needed then
-      return false, "the recorded capture has no " .. file.name
-    end
-  end
-  return true
-end
-
-
-function recorded.untimed(ctx) return config.untimed(ctx.cfg) end
-
-
-function recorded.timeline(ctx)
-  local taken, why = take(ctx, "timeline")
-  if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
-  for _, name in ipairs(layout.stacks_in(ctx.state.folder)) do -- that lie beside the capture
-    ctx.run:take(ctx.state.folder .. "/" .. name, name)
-  end
-  return true
-end
-
-
-function recorded.counters(ctx)
-  if ctx.cfg.counters.by == "off" then return false, "counters=off" end
-  return take(ctx, "counters")
-end
-
-
-function recorded.operators(ctx)
-  if ctx.cfg.operators == "off" then return false, "operators=off" end
-  return take(ctx, "operators")
 end
 
 

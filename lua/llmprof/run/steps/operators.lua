@@ -21,16 +21,11 @@ end
 
 
 function step.run(ctx)
-  local path = ctx.cfg.workload.operators_trace
-  if not path then
-    local made, why = ctx.state.capture.operators(ctx)
-    if not made then return lack(ctx, why) end
-    path = operators.find(ctx.run:path(layout.workload.operators_pass))
-      or operators.find(ctx.run:path(layout.workload.folder))
-  end
-  local found, message = errors.unless_systems(operators.load(path))
-  if not found then return lack(ctx, message) end
-  ctx.run:write_document(layout.workload.operators, "operators", found)
+  local found, why = ctx.cfg.workload.operators_trace, nil
+  if not found then found, why = ctx.state.capture.operators(ctx) end
+  if type(found) == "string" then found, why = errors.unless_systems(operators.load(found)) end
+  if not found then return lack(ctx, why) end
+  ctx.run:write_document(layout.workload.operators, "operators", operators.with_shares(found))
   ctx.state.operators = found
   return ("%d operators"):format(#found.operators)
 end

@@ -77,7 +77,7 @@ describe("llmprof record", function()
   end)
 
   it("keeps no samples of GPUs that ran none of it", function()
-    local made = live.run({}, { LD_LIBRARY_PATH = live.nvml "full" })
+    local made = live.run({ "capture=nsys" }, { LD_LIBRARY_PATH = live.nvml "full" })
     local results, samples = made:json "results.json", made:json "nsys/gpu_samples.json"
     results.environment.devices = { { id = 0, name = "NVIDIA H200", uuid = "GPU-2" } }
     results.environment.gpus = { { index = 0, uuid = "GPU-1" }, { index = 1, uuid = "GPU-2" } }

@@ -9,13 +9,14 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local pipeline = require "llmprof.run.pipeline"
 local recipe = require "llmprof.recipe"
-local recorded = require "llmprof.run.capture.recorded"
+local recorded = require("llmprof.run.capture.files").recorded
 
 describe("llmprof.run.capture.recorded", function()
   local top = bundle.scratch(before_each, after_each)
 
   local function context(folder)
-    return { cfg = { recorded = folder, counters = {} }, recipe = { name = "r" }, state = {} }
+    return { cfg = { capture = "recorded", recorded = folder, counters = {} },
+      recipe = { name = "r" }, state = {} }
   end
 
   local function opened(folder)
@@ -136,18 +137,17 @@ describe("llmprof.run.capture.recorded", function()
     ctx.run = artifacts.create { out = top() .. "/run", recipe = "r" }
     assert.is_true(recorded.timeline(ctx))
     assert.is_true(recorded.counters(ctx))
-    assert.is_true(recorded.operators(ctx))
+    assert.equal(2, #recorded.operators(ctx).operators)
     ctx.cfg.counters.by, ctx.cfg.operators = "off", "off"
     assert.same({ false, "counters=off" }, { recorded.counters(ctx) })
     assert.same({ false, "operators=off" }, { recorded.operators(ctx) })
     ctx.cfg.counters.by, ctx.cfg.operators = "on", "on"
-    for _, name in ipairs { "nsys/run.sqlite", "workload/metrics.json", "ncu/raw.csv",
-      "workload/operators.json" } do
+    for _, name in ipairs { "nsys/run.sqlite", "workload/metrics.json", "ncu/raw.csv" } do
       assert.is_true(ctx.run:has(name), name)
     end
-    ctx.state.folder = top()
+    ctx = opened(top())
     assert.same({ false, "the recorded capture has no ncu/raw.csv" }, { recorded.counters(ctx) })
-    assert.same({ false, "the recorded capture has no operators.json" },
+    assert.same({ nil, "the recorded capture has no operators.json" },
       { recorded.operators(ctx) })
     assert.same({ "usage", top() .. ": the recorded capture has no run.sqlite" },
       failure(recorded.timeline, ctx))
