@@ -271,7 +271,7 @@ local function read_operators(ctx, used)
   if path then return errors.unless_systems(operators.load(path)) end
   local marked = used.format == "spool"
     and marked_operators.read(used.timeline, ctx.recipe.stages)
-    or marked_operators.read_xla(used.timeline, ctx.recipe.stages)
+    or used.timeline and marked_operators.read_xla(used.timeline, ctx.recipe.stages)
   return marked, NO_OPERATORS[used.format]
 end
 

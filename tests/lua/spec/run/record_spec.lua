@@ -67,7 +67,7 @@ describe("llmprof record", function()
   end)
 
   it("says what the GPU is, not how it was or which one of its kind", function()
-    local folder = record({}, { LD_LIBRARY_PATH = live.nvml "full" })
+    local folder = record({ "capture=nsys" }, { LD_LIBRARY_PATH = live.nvml "full" })
     assert.same({ index = 0, name = "NVIDIA H200", compute_capability = "9.0",
       memory_total_bytes = 150754820096, memory_clock_max_mhz = 3202, sm_clock_max_mhz = 1980,
       power_limit_w = 700.0, mig = false, persistence = true }, about(folder).environment.gpus[1])
