@@ -4,6 +4,7 @@
 -- instructions of its programs in any trace. The result is the table that
 -- docs/operators.schema.json describes.
 local errors = require "llmprof.process.errors"
+local frames = require "llmprof.frame"
 local json = require "llmprof.json"
 local operators = require "llmprof.run.operators"
 local lists = require "llmprof.tables.lists"
@@ -93,115 +94,6 @@ local function is_inner(range)
 end
 
 
--- ---- rows ----
-
--- Rows of operators: list, by_name, and their kernels and stages by operator and name.
-local Rows = {}
-Rows.__index = Rows
-
-
-local function new_rows(list)
-  local rows = setmetatable({ list = list, by_name = {}, kernels = {}, stages = {} }, Rows)
-  for _, row in ipairs(list) do
-    rows.by_name[row.name] = row
-    for _, kernel in ipairs(row.kernels or {}) do
-      rows.kernels[tuple(row.name, kernel.name)] = kernel
-    end
-  end
-  return rows
-end
-
-
-function Rows:of(name)
-  return self.by_name[name] or lists.entry(self.list, self.by_name, name,
-    { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
-      device_self_ns = 0 })
-end
-
-
-function Rows:stage(row, name)
-  row.stages = row.stages or json.list {}
-  return lists.entry(row.stages, self.stages, tuple(row.name, name),
-    { name = name, calls = 0, host_self_ns = 0, device_self_ns = 0 })
-end
-
-
-local function add_call(rows, range)
-  local row, own = rows:of(range.operator), range.self or 0
-  row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + own
-  row.shapes = row.shapes or {}
-  if not is_inner(range) then row.host_total_ns = row.host_total_ns + (range.duration or 0) end
-  if range.shapes then row.shapes[range.shapes] = (row.shapes[range.shapes] or 0) + 1 end
-  if range.stage then
-    local stage = rows:stage(row, range.stage)
-    stage.calls, stage.host_self_ns = stage.calls + 1, stage.host_self_ns + own
-  end
-end
-
-
--- Of an operator itself, what ran on the GPU.
-function Rows:add_kernel(row, name, duration)
-  row.device_self_ns = (row.device_self_ns or 0) + duration
-  row.kernels = row.kernels or json.list {}
-  local kernel = lists.entry(row.kernels, self.kernels, tuple(row.name, name),
-    { name = name, calls = 0, device_ns = 0 })
-  kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + duration
-end
-
-
--- With what it called.
-local function add_total(row, duration)
-  row.device_total_ns = (row.device_total_ns or 0) + duration
-end
-
-
--- What a range launched, to its operator, and once to each that is around it.
-local function add_launch(rows, range, name, duration)
-  local row, seen = rows:of(range.operator), {}
-  rows:add_kernel(row, name, duration)
-  if range.stage then
-    local stage = rows:stage(row, range.stage)
-    stage.device_self_ns = stage.device_self_ns + duration
-  end
-  while range do
-    local above = rows:of(range.operator)
-    if not seen[above] then add_total(above, duration) end
-    seen[above], range = true, outwards(range.around, "operator")
-  end
-end
-
-
-local function most_frequent(shapes)
-  local best
-  for text, count in pairs(shapes) do
-    if not best or count > shapes[best] or count == shapes[best] and text < best then
-      best = text
-    end
-  end
-  return best and json.decode(best)
-end
-
-
--- What the model was given, by the shapes of its lookups.
-local function inputs_of(rows)
-  local row, lookups = rows.by_name["aten::embedding"], {}
-  for text, count in pairs(row and row.shapes or {}) do
-    lookups[#lookups + 1] = { shapes = json.decode(text), count = count }
-  end
-  return operators.inputs(lookups)
-end
-
-
-local function finished(rows)
-  for _, row in ipairs(rows.list) do
-    row.input_shapes, row.shapes = most_frequent(row.shapes), nil
-    if row.kernels then table.sort(row.kernels, lists.by("-device_ns", "name")) end
-  end
-  table.sort(rows.list, operators.by_time)
-  return rows.list
-end
-
-
 -- ---- together ----
 
 -- What was launched, in order: list of { name, duration, range (of its operator), operator, module,
@@ -228,22 +120,71 @@ local function launch_list(list)
 end
 
 
+-- A frame of a list. columns: list of { name, type }.
+local function frame_of(list, columns)
+  return frames.new(#list, lists.map(columns, function(column)
+    local values = {}
+    for i, entry in ipairs(list) do values[i] = entry[column[1]] or false end
+    return { name = column[1], type = column[2], values = values }
+  end))
+end
+
+
+local CALLS = { { "name", "string" }, { "shapes", "string" }, { "stage", "string" },
+  { "calls", "integer" }, { "outer", "integer" }, { "self", "integer" },
+  { "device_outer", "integer" }, { "device_self", "integer" } }
+local KERNELS = { { "operator", "string" }, { "name", "string" }, { "duration", "integer" } }
+
+
+-- Calls of operators, as llmprof.run.operators has them. own: what they launched.
+local function operator_calls(ranges, own)
+  for _, launch in ipairs(own) do
+    local range, duration = launch.range, launch.duration
+    range.device_self = (range.device_self or 0) + duration
+    while range do
+      range.device = (range.device or 0) + duration
+      range = outwards(range.around, "operator")
+    end
+  end
+  local calls = lists.map(lists.filtered(ranges, "operator"), function(range)
+    local inner = is_inner(range)
+    return { name = range.operator, shapes = range.shapes, stage = range.stage, calls = 1,
+      outer = inner and 0 or range.duration or 0, self = range.self or 0,
+      device_outer = inner and 0 or range.device or 0, device_self = range.device_self or 0 }
+  end)
+  return frame_of(calls, CALLS)
+end
+
+
+-- Add what the operators did in each stage to their rows.
+local function add_stages(rows, calls)
+  local by_name = {}
+  for _, row in ipairs(rows) do by_name[row.name] = row end
+  for _, group in ipairs(calls:where { { "stage", "~=", false } }
+    :group { by = { "name", "stage" }, sum = { "calls", "self", "device_self" } }) do
+    local row = by_name[group.name]
+    row.stages = row.stages or json.list {}
+    table.insert(row.stages, { name = group.stage, calls = group.calls.total,
+      host_self_ns = group.self.total, device_self_ns = group.device_self.total })
+  end
+  return rows
+end
+
+
 local function made_of(of, declared, source)
   local found = stages.find(of, declared, "no")
   local ranges, by_row = read_ranges(of, found)
-  local rows = new_rows(json.list {})
-  for _, range in ipairs(lists.filtered(ranges, "operator")) do add_call(rows, range) end
   local list = launched(found, by_row)
   local own = lists.filtered(list, "range")
-  for _, launch in ipairs(own) do add_launch(rows, launch.range, launch.name, launch.duration) end
-  local all, inputs = lists.sum(list, "duration"), inputs_of(rows)
+  local calls, all = operator_calls(ranges, own), lists.sum(list, "duration")
   -- the ranges around all of it
   local whole = check(of:frame "ranges"):where { tag = marked_operators.RANGE }
     :group { total = { "duration" } }[1]
-  return { inputs = inputs, schema_version = 1, source = source,
+  return { inputs = operators.inputs(calls), schema_version = 1, source = source,
     wall_ms = whole and whole.duration.total > 0 and whole.duration.total / 1e6 or nil,
     device_ns = all, unattributed_device_ns = all - lists.sum(own, "duration"),
-    operators = finished(rows), launches = launch_list(list) }
+    operators = add_stages(operators.rows(calls, frame_of(own, KERNELS)), calls),
+    launches = launch_list(list) }
 end
 
 
@@ -379,20 +320,41 @@ local function join(operations, captures)
 end
 
 
+-- Add to the row of an operator what replays ran of it.
+local function add_row(row, more)
+  for _, field in ipairs { "calls", "device_self_ns", "device_total_ns" } do
+    row[field] = (row[field] or 0) + more[field]
+  end
+  row.kernels = row.kernels or json.list {}
+  for _, kernel in ipairs(more.kernels) do
+    local same = lists.find(row.kernels, "name", kernel.name)
+    if same then
+      same.calls, same.device_ns = same.calls + kernel.calls, same.device_ns + kernel.device_ns
+    else
+      table.insert(row.kernels, kernel)
+    end
+  end
+  table.sort(row.kernels, lists.by("-device_ns", "name"))
+end
+
+
 -- Add what replays ran to the operators of the run. Its CPU ran none of them, so that its
 -- time in them stays what it is.
 local function add_rows(made, operations)
-  local rows, seen, added = new_rows(made.operators), {}, 0
-  for _, operation in ipairs(operations) do
-    if operation.at and operation.operator then
-      local row, call = rows:of(operation.operator), tuple(operation.replay, operation.at)
-      if not seen[call] then seen[call], row.calls = true, row.calls + 1 end
-      rows:add_kernel(row, operation.name, operation.duration)
-      add_total(row, operation.duration)
-      added = added + operation.duration
-    end
+  local own = lists.filtered(operations, function(one) return one.at and one.operator end)
+  local calls = lists.map(lists.grouped(own, function(one)
+    return tuple(one.operator, one.replay, one.at)
+  end), function(list)
+    local time = lists.sum(list, "duration")
+    return { name = list[1].operator, calls = 1, outer = 0, self = 0, device_outer = time,
+      device_self = time }
+  end)
+  for _, more in ipairs(operators.rows(frame_of(calls, CALLS), frame_of(own, KERNELS))) do
+    local row = lists.find(made.operators, "name", more.name)
+    if row then add_row(row, more) else table.insert(made.operators, more) end
   end
-  made.unattributed_device_ns = math.max(0, (made.unattributed_device_ns or 0) - added)
+  made.unattributed_device_ns = math.max(0,
+    (made.unattributed_device_ns or 0) - lists.sum(own, "duration"))
 end
 
 

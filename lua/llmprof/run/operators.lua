@@ -148,17 +148,17 @@ local function lookup_of(shapes)
 end
 
 
--- Batches and lengths of what the model was given, the longest first, by list of { shapes,
--- count } of lookups: list of { sequences, tokens, calls }; nil where no shape tells.
-function operators.inputs(lookups)
+-- Batches and lengths of what the model was given, the longest first, by the shapes of lookups:
+-- list of { sequences, tokens, calls }; nil where no shape tells.
+function operators.inputs(host)
   local list, by_key, largest = json.list {}, {}, 0
-  for _, one in ipairs(lookups) do
-    local made, rows = lookup_of(one.shapes)
+  for _, group in ipairs(host:where { name = LOOKUP }:group { by = { "shapes" } }) do
+    local made, rows = lookup_of(group.shapes and json.decode(group.shapes))
     if made and rows > largest then list, by_key, largest = json.list {}, {}, rows end
     if made and rows == largest then
       local key = tuple(made.sequences, made.tokens)
       if not by_key[key] then made.calls, by_key[key], list[#list + 1] = 0, made, made end
-      by_key[key].calls = by_key[key].calls + one.count
+      by_key[key].calls = by_key[key].calls + group.count
     end
   end
   table.sort(list, lists.by("-tokens", "-sequences"))
@@ -195,7 +195,11 @@ operators.by_time = lists.by(function(row) return -(row.device_self_ns or 0) end
   "name")
 
 
-local function rows_of(host, gpu)
+-- The operators, largest first. host: a frame with a row for each call, or for several that are
+-- alike: name, shapes (as JSON), calls, self, device_self, and outer and device_outer, which hold
+-- nothing of a call inside of another of the same operator; gpu: operator, name and duration of
+-- what ran on the GPU.
+function operators.rows(host, gpu)
   local rows, shapes, kernels = json.list {}, frequent_shapes(host), launched(gpu)
   local groups = host:group { by = { "name" },
     sum = { "calls", "outer", "self", "device_outer", "device_self" } }
@@ -208,21 +212,6 @@ local function rows_of(host, gpu)
   end
   table.sort(rows, operators.by_time)
   return rows
-end
-
-
--- How many GPU operations end after the next two on their stream, which no stream does: their
--- durations are to be doubted. Nil where none does.
-local function doubtful(gpu)
-  local sorted = errors.check(gpu:sort { { "device" }, { "stream" }, { "start" } })
-  local devices, streams = sorted:values "device", sorted:values "stream"
-  local starts, durations, count = sorted:values "start", sorted:values "duration", 0
-  for i = 1, #starts - 2 do
-    local later = i + 2
-    if devices[i] == devices[later] and streams[i] == streams[later]
-      and starts[i] + durations[i] > starts[later] + durations[later] then count = count + 1 end
-  end
-  return count > 0 and count or nil
 end
 
 
@@ -250,13 +239,9 @@ local function from_trace(recorded, path)
     device_ns = measured and total(gpu) or nil,
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
-    doubtful_events = doubtful(gpu),
-    operators = rows_of(host, gpu),
+    operators = operators.rows(host, gpu),
     memory = memory_of(recorded),
-    inputs = operators.inputs(lists.map(host:where { name = LOOKUP }:group { by = { "shapes" } },
-      function(group)
-        return { shapes = group.shapes and json.decode(group.shapes), count = group.count }
-      end)),
+    inputs = operators.inputs(host),
     launches = launch_order(gpu, frame(recorded, "marks")),
   }
 end

@@ -41,10 +41,6 @@ end
 
 -- What the table does not show, on standard error.
 local function remark(found)
-  if found.doubtful_events then
-    out.complain(("GPU operations that end after the next two on their stream: %s; doubt their "
-      .. "durations"):format(text.count(found.doubtful_events)))
-  end
   if found.left_out_events then
     out.complain(("events without a start or a duration, left out: %s"):format(
       text.count(found.left_out_events)))

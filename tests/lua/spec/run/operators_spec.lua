@@ -110,17 +110,6 @@ describe("llmprof.run.operators", function()
       made.operators)
   end)
 
-  it("doubts durations that a stream cannot have", function()
-    local function doubted(duration)
-      local events = {}
-      for i = 1, 4 do events[i] = event("kernel", "k", i * 10, i == 1 and duration or 5) end
-      return assert(operators.load(write("t.json", "[" .. table.concat(events, ",") .. "]")))
-        .doubtful_events
-    end
-    assert.equal(1, doubted(1000))
-    assert.is_nil(doubted(5))
-  end)
-
   it("gives batches and lengths by the shapes of lookups", function()
     local function lookup(ts, dims)
       return event("cpu_op", "aten::embedding", ts, "1", '"Input Dims":' .. dims)
