@@ -100,14 +100,6 @@ function tools.find(vendor, given)
 end
 
 
--- What a vendor's reader makes of these lines of its output.
-function tools.read_output(vendor, lines)
-  local read, said = vendor.reader()
-  for _, line in ipairs(lines) do read(line) end
-  return said
-end
-
-
 -- ---- or else ----
 
 -- One line about a tool that find did not find: what is missing.

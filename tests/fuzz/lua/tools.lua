@@ -3,7 +3,6 @@ local command = require "llmprof.nvidia.ncu.command"
 local given = dofile "tests/fuzz/lua/given.lua"
 local ncu = require "llmprof.nvidia.ncu"
 local nsys = require "llmprof.nvidia.nsys"
-local tools = require "llmprof.nvidia.tools"
 
 
 local function lines_of(text)
@@ -13,8 +12,16 @@ local function lines_of(text)
 end
 
 
+-- What a tool's reader makes of lines.
+local function said_of(tool, list)
+  local read, said = tool.reader()
+  for _, line in ipairs(list) do read(line) end
+  return said
+end
+
+
 local function read_nsys(list)
-  local said = tools.read_output(nsys, list)
+  local said = said_of(nsys, list)
   nsys.reports(said)
   for _, line in ipairs(list) do nsys.progress(line) end
   for _, complaint in ipairs(said.complaints) do assert(#complaint.message > 0) end
@@ -22,7 +29,7 @@ end
 
 
 local function read_ncu(list, text)
-  local said = command.read_output(list)
+  local said = said_of(command, list)
   for _, line in ipairs(list) do
     command.launch_name(line)
     command.connected(line)

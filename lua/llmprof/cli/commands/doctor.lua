@@ -33,10 +33,8 @@ function command.run(given, words)
 end
 
 
--- ---- the collector ----
-
--- What of the collector works on this machine: a program of one kernel is run under it,
--- once for the timeline and once for counters.
+-- Less free disk than this is too little for a report, in bytes.
+local ENOUGH_DISK = 5e9
 
 -- Seconds for a kernel.
 local PATIENCE = 120
@@ -44,56 +42,6 @@ local PATIENCE = 120
 -- The program of one kernel.
 local ONE_KERNEL = { sys.executable(), "-e",
   'local done, why = require("llmprof.cuda").probe(); if not done then error(why, 0) end' }
-
-
--- Runs it with a plan: read(trace, path) of what was recorded, or nil and why not.
-local function try(path, words, read)
-  local folder <close> = collector.scratch(os.getenv "TMPDIR" or "/tmp")
-  local environment = collector.environment(path, { folder = folder.path,
-    plan = folder.path .. "/plan" })
-  errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, collector.plan_of_words(words)))
-  local result, message = process.run(ONE_KERNEL, { env = environment,
-    on_line = function() end, kill_group = true, helper = true,
-    timeout = PATIENCE })
-  if not result then return nil, message end
-  local all = folder.path .. "/all"
-  if collector.gather(folder.path, all) == 0 then
-    return nil, "it was not loaded into a program that uses CUDA"
-  end
-  local trace = trace_file.open(all)
-  local found = read(trace, all)
-  local said = lists.filtered(errors.check(trace:diagnostics()), function(one)
-    return one.severity ~= "info"
-  end)[1]
-  trace:close()
-  return found, said and said.text
-    or result.ok and "nothing was recorded" or "the program of one kernel failed"
-end
-
-
--- How many kernels, or nil and why there is no timeline.
-local function timeline(path)
-  return try(path, { "units=timeline" }, function(trace)
-    local kernels = #errors.check(trace:frame "kernels")
-    return kernels > 0 and kernels or nil
-  end)
-end
-
-
--- { metrics, passes } of one launch, or nil and why there are no counters.
-local function counters(path)
-  return try(path, { "units=counters", "launch=*|*|*|*|*|0" }, function(_, all)
-    local opened = errors.check(spool.open(all))
-    local launches = errors.check(opened:frame "counters"):where { error = 0 }
-    if #launches == 0 then return nil end
-    return { passes = launches:values("passes")[1],
-      metrics = #errors.check(opened:frame "metrics") }
-  end)
-end
-
-
--- Less free disk than this is too little for a report, in bytes.
-local ENOUGH_DISK = 5e9
 
 
 local ok, warn, problem = table_options.ok, table_options.warning, table_options.problem
@@ -161,12 +109,10 @@ end
 -- One empty kernel under ncu tells what no setting does.
 local function check_counters(state)
   if not state.ncu or not state.devices[1] then return nil end
+  local read, said = ncu.reader()
   local output, result = tools.capture(
-    ncu.probe_argv(state.ncu.path, ONE_KERNEL), { timeout = PATIENCE })
+    ncu.probe_argv(state.ncu.path, ONE_KERNEL), { timeout = PATIENCE, on_line = read })
   if not output then return warn("counters", result, "try ncu by hand") end
-  local lines = {}
-  for line in output:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  local said = tools.read_output(ncu, lines)
   if said.failure then
     return problem("counters", said.failure.message, said.failure.hint)
   elseif said.profiled == 0 then
@@ -202,6 +148,8 @@ local function check_cupti(state)
 end
 
 
+-- ---- the collector ----
+
 -- What capture=builtin takes in place of nsys and ncu.
 local function check_collector(state)
   local found, tried = tools.find(collector.vendor, state.cfg.tools.collector)
@@ -211,24 +159,59 @@ local function check_collector(state)
 end
 
 
-local PARTS = {
-  { "timeline", timeline, function(kernels)
-    return ("recorded %d kernel%s"):format(kernels, kernels == 1 and "" or "s")
-  end, "capture=nsys takes it with Nsight Systems" },
-  { "own counters", counters, function(found)
-    return ("%d metrics of a kernel in %d pass%s"):format(found.metrics, found.passes,
-      found.passes == 1 and "" or "es")
-  end, "counters=ncu measures with Nsight Compute; counters=off leaves them out" },
-}
+-- What of the collector works on this machine: a program of one kernel is run under it, once
+-- for the timeline and once for counters.
+
+-- Runs it with a plan: read(trace, path) of what was recorded, or nil and why not.
+local function try(path, words, read)
+  local folder <close> = collector.scratch(os.getenv "TMPDIR" or "/tmp")
+  local environment = collector.environment(path, { folder = folder.path,
+    plan = folder.path .. "/plan" })
+  errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, collector.plan_of_words(words)))
+  local result, message = process.run(ONE_KERNEL, { env = environment,
+    on_line = function() end, kill_group = true, helper = true,
+    timeout = PATIENCE })
+  if not result then return nil, message end
+  local all = folder.path .. "/all"
+  if collector.gather(folder.path, all) == 0 then
+    return nil, "it was not loaded into a program that uses CUDA"
+  end
+  local trace <close> = trace_file.open(all)
+  local said = lists.filtered(errors.check(trace:diagnostics()), function(one)
+    return one.severity ~= "info"
+  end)[1]
+  return read(trace, all), said and said.text
+    or result.ok and "nothing was recorded" or "the program of one kernel failed"
+end
 
 
--- A part of the collector, tried on a kernel of its own.
-local function check_part(state, part)
-  local name, attempt, words, fix = table.unpack(part)
+local function check_part(state, name, fix, words, read)
   if not state.collector or not state.devices[1] then return nil end
-  local done, found, why = errors.call(attempt, state.collector.path)
-  if done and found then return ok(name, words(found)) end
+  local done, found, why = errors.call(try, state.collector.path, words, read)
+  if done and found then return ok(name, found) end
   return warn(name, "the collector: " .. text.clean(why or found.message), fix)
+end
+
+
+local function check_timeline(state)
+  return check_part(state, "timeline", "capture=nsys takes it with Nsight Systems",
+    { "units=timeline" }, function(trace)
+      local kernels = #errors.check(trace:frame "kernels")
+      return kernels > 0 and ("recorded %d kernel%s"):format(kernels, kernels == 1 and "" or "s")
+    end)
+end
+
+
+local function check_own_counters(state)
+  return check_part(state, "own counters",
+    "counters=ncu measures with Nsight Compute; counters=off leaves them out",
+    { "units=counters", "launch=*|*|*|*|*|0" }, function(_, all)
+      local opened = errors.check(spool.open(all))
+      local launches = errors.check(opened:frame "counters"):where { error = 0 }
+      local passes = launches:values("passes")[1]
+      return passes and ("%d metrics of a kernel in %d pass%s"):format(
+        #errors.check(opened:frame "metrics"), passes, passes == 1 and "" or "es")
+    end)
 end
 
 
@@ -327,20 +310,18 @@ local function check_python(state)
   for name, version in output:gmatch "llmprof: (%S+) (%S+)" do
     said[#said + 1], versions[name] = name .. " " .. version, version
   end
+  local lack = lists.filtered(python_needs, function(need)
+    return not (versions[need[1]] or ""):find "^%d"
+  end)[1]
   local message = table.concat(said, ", ")
-  for _, need in ipairs(python_needs) do
-    if not versions[need[1]] or not versions[need[1]]:find "^%d" then
-      return warn("python", message, need[2])
-    end
-  end
-  return ok("python", message)
+  return lack and warn("python", message, lack[2]) or ok("python", message)
 end
 
 
 -- In order, each with what it takes besides the state.
 local every = { { check_gpu }, { check_driver }, { check_tool, nsys }, { check_importer },
   { check_tool, ncu }, { check_counters }, { check_dcgm }, { check_cupti }, { check_collector },
-  { check_part, PARTS[1] }, { check_part, PARTS[2] }, { check_path },
+  { check_timeline }, { check_own_counters }, { check_path },
   { check_folder, "HOME", os.getenv "HOME" },
   { check_folder, "TMPDIR", os.getenv "TMPDIR" or "/tmp" }, { check_disk },
   { check_ncu_config }, { check_python } }

@@ -1,8 +1,6 @@
 -- Command lines word by word, and what ncu's own words mean.
 local ncu = require "llmprof.nvidia.ncu.command"
-local tools = require "llmprof.nvidia.tools"
 
-local function read_output(lines) return tools.read_output(ncu, lines) end
 
 local base = { target_processes = "all", replay_mode = "kernel", clock_control = "none",
   cache_control = "all" }
@@ -12,6 +10,14 @@ local function profile(more, given)
   local run = { path = "/opt/ncu", output = "out/run", argv = { "prog", "a b" } }
   for key, value in pairs(given or {}) do run[key] = value end
   return ncu.profile_argv(cfg, run)
+end
+
+
+-- What lines of the tool's output mean.
+local function read_output(lines)
+  local read, said = ncu.reader()
+  for _, line in ipairs(lines) do read(line) end
+  return said
 end
 
 

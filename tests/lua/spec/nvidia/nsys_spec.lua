@@ -3,13 +3,19 @@ local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local nsys = require "llmprof.nvidia.nsys"
-local tools = require "llmprof.nvidia.tools"
 
-local function read_output(lines) return tools.read_output(nsys, lines) end
 
 local function profile(cfg)
   return nsys.profile_argv(cfg, { path = "/opt/nsys", output = "out/run",
     argv = { "python3", "x y.py", "--n", "3" } })
+end
+
+
+-- What lines of the tool's output mean.
+local function read_output(lines)
+  local read, said = nsys.reader()
+  for _, line in ipairs(lines) do read(line) end
+  return said
 end
 
 

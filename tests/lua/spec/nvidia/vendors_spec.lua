@@ -42,6 +42,6 @@ describe("a vendor", function()
   end)
 
   it("has its words read without any output", function()
-    for _, vendor in ipairs(vendors) do assert.is_table(select(2, vendor.reader())) end
+    for _, vendor in ipairs(vendors) do assert.is_table((select(2, vendor.reader()))) end
   end)
 end)
