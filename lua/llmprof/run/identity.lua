@@ -20,20 +20,18 @@ local identity = {}
 -- capture.json), arch (of llmprof.model); all but cfg may be nil. Everything that is
 -- known: docs/results.schema.json, model.
 function identity.full(given)
-  local cfg, about, arch, described = given.cfg, given.workload, given.arch, nil
+  local cfg, about, arch = given.cfg, given.workload, given.arch
   local said = merged({ name = cfg.name, variant = cfg.variant, dtype = cfg.dtype },
     given.metrics and given.metrics.model or {})
-  if about and about.weights then said.weights = about.weights end
-  if arch then
-    local decoder = arch.decoder or {}
-    described = { source = arch.source, parameters = model.parameters(arch),
-      formats = arch.formats, layers = decoder.num_hidden_layers, width = decoder.hidden_size }
-  end
-  local counted, other = said.parameters, described and described.parameters
-  said.described = described
+  local counted = said.parameters
+  said.weights = about and about.weights or said.weights
+  said.described = arch and { source = arch.source, parameters = model.parameters(arch),
+    formats = arch.formats, layers = (arch.decoder or {}).num_hidden_layers,
+    width = (arch.decoder or {}).hidden_size }
   -- as the workload counted them, else by the description
-  said.parameters = counted and { total = counted.total, active = counted.active,
-    decoder = counted.decoder } or other and { total = other.total, active = other.active }
+  local size = counted or said.described and said.described.parameters
+  said.parameters = size and { total = size.total, active = size.active,
+    decoder = counted and counted.decoder }
   return said
 end
 

@@ -55,10 +55,6 @@ local pipeline = {}
 pipeline.steps = { "plan", "tools", "timeline", "alone", "ranks", "export", "select", "counters",
   "operators", "analyse", "render" }
 
--- A step's file has its name, but for these.
-local FILES = { alone = "workload_only" }
-
-
 -- What is there before any step: what is not in the results, and why, by ctx.lack.
 local INPUTS = { missing = true }
 
@@ -66,7 +62,7 @@ local INPUTS = { missing = true }
 -- The steps, in order.
 function pipeline.load()
   return lists.map(pipeline.steps, function(name)
-    return require("llmprof.run.steps." .. (FILES[name] or name))
+    return require("llmprof.run.steps." .. name)
   end)
 end
 
@@ -152,17 +148,6 @@ end
 
 -- ---- running ----
 
--- What a step that it requires and that did not succeed came to, and that in a
--- sentence; nil when all did. unmade: name of such a step -> what it came to.
-local function unmet(step, unmade)
-  for _, name in ipairs(step.requires or {}) do
-    local fate = unmade[name]
-    if fate then return fate, ("needs the step '%s', which %s"):format(name, fate) end
-  end
-  return nil
-end
-
-
 local function elapsed(from) return (sys.monotonic() - from) / 1e9 end
 
 
@@ -247,17 +232,24 @@ end
 
 
 -- What becomes of a step: "kept", "run", or "skipped", why, a hint, and what it came to.
--- course: unmade (of unmet), interrupted.
+-- course: unmade (name of a step that did not succeed -> what it came to), interrupted.
 local function fate_of(ctx, step, course)
-  local came_to, why = unmet(step, course.unmade)
-  if not came_to and course.interrupted and step.dispensable then why = "interrupted" end
-  if not why and is_done(ctx, step) then return "kept" end
-  local hint
-  if not why and step.left_out then
+  for _, name in ipairs(step.requires or {}) do
+    local came_to = course.unmade[name]
+    if came_to then
+      return "skipped", ("needs the step '%s', which %s"):format(name, came_to), nil, came_to
+    end
+  end
+  local why, hint
+  if course.interrupted and step.dispensable then
+    why = "interrupted"
+  elseif is_done(ctx, step) then
+    return "kept"
+  elseif step.left_out then
     restore_for(ctx, step)
     why, hint = with_view(ctx, step, step.left_out)
   end
-  if why then return "skipped", why, hint, came_to or "was left out" end
+  if why then return "skipped", why, hint, "was left out" end
   return "run"
 end
 
@@ -265,16 +257,15 @@ end
 -- Keep, skip or run a step; returns the error if it failed.
 local function take(ctx, step, course, ui)
   local fate, why, hint, came_to = fate_of(ctx, step, course)
+  if fate == "run" then return see_through(ctx, step, ui) end
   if fate == "kept" then
     ctx.kept[step.name] = true
     return ui.kept(step.name)
-  elseif fate == "skipped" then
-    course.unmade[step.name] = came_to
-    ctx.run:record({ name = step.name, status = "skipped", message = why, hint = hint },
-      pipeline.steps)
-    return ui.skipped(step.name, why)
   end
-  return see_through(ctx, step, ui)
+  course.unmade[step.name] = came_to
+  ctx.run:record({ name = step.name, status = "skipped", message = why, hint = hint },
+    pipeline.steps)
+  ui.skipped(step.name, why)
 end
 
 
