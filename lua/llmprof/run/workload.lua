@@ -49,17 +49,6 @@ local function launched_argv(cfg, program, logs, argv)
 end
 
 
--- By rank, from 0, which reports nsys left: list of { rank, name }; and those that are not there.
-function workload.rank_reports(run, count)
-  local list, missing = {}, {}
-  for rank = 0, count - 1 do
-    local name = layout.rank_report(rank)
-    table.insert(run:has(name) and list or missing, { rank = rank, name = name })
-  end
-  return list, missing
-end
-
-
 -- ---- the workload ----
 
 -- What a workload is told to run where its window opens and closes, as JSON lists of words.

@@ -175,25 +175,29 @@ local function profile_argv(ctx, spec)
 end
 
 
+-- The ranks, from 0, of which a file of this name is there, and those of which none is.
+local function ranks_with(ctx, name_of)
+  local ranks = {}
+  for rank = 0, ctx.cfg.launch.ranks - 1 do ranks[#ranks + 1] = rank end
+  return lists.parted(ranks, function(rank) return ctx.run:has(name_of(rank)) end)
+end
+
+
 local NO_REPORT = "nsys made no report"
 
 -- Every rank's report as a file of its own; the first one's is the timeline.
 local function export_ranks(ctx, said, result, lines)
-  local reports, missing = workload.rank_reports(ctx.run, ctx.cfg.launch.ranks)
-  if #reports == 0 then no_report(said, result, lines, NO_REPORT, OUTPUT) end
-  local names = {}
-  for i, report in ipairs(reports) do
-    local target = layout.rank_export(report.rank)
-    errors.check(fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
-    export(ctx, report.name, ctx.run:path(target))
+  local ranks, missing = ranks_with(ctx, layout.rank_report)
+  if #ranks == 0 then no_report(said, result, lines, NO_REPORT, OUTPUT) end
+  for i, rank in ipairs(ranks) do
+    local name, target = layout.rank_report(rank), layout.rank_export(rank)
+    errors.check(fs.chmod(ctx.run:path(name), private.FILE_MODE))
+    export(ctx, name, ctx.run:path(target))
     if i == 1 then errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline))) end
-    for _, name in ipairs { report.name, target } do ctx.outputs[#ctx.outputs + 1] = name end
-    names[i] = report.name
+    lists.add(ctx.outputs, { name, target })
   end
-  if #missing > 0 then
-    ctx.note("no capture of rank " .. table.concat(lists.map(missing, "rank"), ", "))
-  end
-  return names, true
+  if #missing > 0 then ctx.note("no capture of rank " .. table.concat(missing, ", ")) end
+  return lists.map(ranks, layout.rank_report), true
 end
 
 
@@ -241,12 +245,9 @@ function under_nsys.capture(ctx) return capture(ctx, of_program) end
 
 -- The exports of ranks that were captured by themselves, in order.
 function under_nsys.rank_files(ctx)
-  local list = {}
-  for rank = 0, workload.has_ranks(ctx.cfg) and ctx.cfg.launch.ranks - 1 or -1 do
-    local name = layout.rank_export(rank)
-    if ctx.run:has(name) then list[#list + 1] = ctx.run:path(name) end
-  end
-  return list
+  return lists.map(ranks_with(ctx, layout.rank_export), function(rank)
+    return ctx.run:path(layout.rank_export(rank))
+  end)
 end
 
 
