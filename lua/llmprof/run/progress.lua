@@ -77,10 +77,10 @@ local function writer(given)
   -- how the GPUs are doing, which are watched while programs run, if that is wanted
   local watch
 
-  local function gpus_now()
-    if not watch then return nil end
-    watch.sample()
-    return supervise.gpus_now(watch)
+  local function show_live(name, took)
+    if watch then watch.sample() end
+    local said = watch and supervise.describe_gpus(watch.latest) or {}
+    out.status(live_line(name, took, what, said[1] and table.concat(said, "; ")))
   end
 
   local function step_line(name, took, note, color)
@@ -89,8 +89,9 @@ local function writer(given)
     local said = output.wrap((" "):rep(NOTES) .. (note or ""), out.columns):sub(NOTES + 1)
     out.line("  " .. (color and out.style(color, label) or label)
       .. (" %s   %s"):format(took and seconds(took) or "        ", said))
-    for _, line in ipairs(watch and supervise.describe_gpus(watch.stop()) or {}) do
-      detail(line)
+    if watch then
+      watch.sample()
+      for _, line in ipairs(supervise.describe_gpus(watch.samples)) do detail(line) end
     end
     watch = nil
   end
@@ -113,7 +114,7 @@ local function writer(given)
 
   function ui.progress(name, took, said)
     what = said
-    out.status(live_line(name, took, what, gpus_now()))
+    show_live(name, took)
   end
 
   function ui.tick(name, took)
@@ -121,7 +122,7 @@ local function writer(given)
       watch = supervise.watch_gpus()
       if watch.reason then detail("no GPU to watch: " .. watch.reason) end
     end
-    out.status(live_line(name, took, what, gpus_now()))
+    show_live(name, took)
   end
 
   function ui.command(argv)

@@ -9,7 +9,6 @@ local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
 local process_tree = require "llmprof.process.child"
-local sorted_keys = require("llmprof.tables.keys").sorted
 local sys = require "llmprof.sys"
 local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
@@ -136,81 +135,60 @@ end
 local PERIOD = 200 * 1000 * 1000
 
 
--- { sample(), stop() -> list, latest (the last sample by index), reason (why there
--- is no GPU to watch) }: sample takes one if the last is old enough. A sample:
+-- { sample(), samples (those so far), latest (the last ones, of each GPU one), reason (why there
+-- is no GPU to watch) }: sample takes one of each GPU if the last is old enough. A sample:
 -- { t_ns (since the start), time_ns (the wall clock), index, and what llmprof.gpu's sample has }.
 function supervise.watch_gpus()
   local devices, why = gpu.list()
-  local started, last, samples, latest = sys.monotonic(), nil, {}, {}
+  local started, last = sys.monotonic(), nil
+  local watch = { samples = {}, latest = {}, reason = why }
 
-  local function sample()
+  function watch.sample()
     local now = sys.monotonic()
     if last and now - last < PERIOD then return end
     last = now
-    for _, device in ipairs(devices) do
+    watch.latest = lists.map(devices, function(device)
       local taken = not device.error and gpu.sample(device.index)
-      if taken then
-        taken.t_ns, taken.time_ns, taken.index = now - started, sys.realtime(), device.index
-        taken.throttle = taken.throttle and json.list(taken.throttle)
-        samples[#samples + 1] = taken
-        latest[device.index] = taken
-      end
-    end
+      if not taken then return nil end
+      taken.t_ns, taken.time_ns, taken.index = now - started, sys.realtime(), device.index
+      taken.throttle = taken.throttle and json.list(taken.throttle)
+      return taken
+    end)
+    lists.add(watch.samples, watch.latest)
   end
 
-  return { sample = sample, latest = latest, reason = why, stop = function()
-    sample()
-    return samples
-  end }
+  return watch
 end
 
 
 -- ---- for people ----
 
--- How the GPUs are doing, by field: what a sample is merged into over time, and
--- its words. What NVML does not tell is left out.
-local shown = {
-  { "utilization_percent", "mean", function(value) return ("%.0f %% busy"):format(value) end },
-  { "memory_used_bytes", "max", function(value, device)
-    local total = device.memory_total_bytes
-    local used = text.bytes(value, { digits = 1 })
-    return total and ("%s of %s"):format(used, text.bytes(total, { digits = 0 })) or used
-  end },
-  { "power_w", "mean", function(value) return ("%.0f W"):format(value) end },
-  { "sm_clock_mhz", "mean", function(value) return ("SM %.0f MHz"):format(value) end },
-  { "memory_clock_mhz", "mean", function(value) return ("memory %.0f MHz"):format(value) end },
-}
-
-
-local function words_of(index, samples)
-  local words = {}
-  for _, entry in ipairs(shown) do
-    local field, how, say = table.unpack(entry)
+-- How a GPU is doing by its samples: means, of memory the most. What NVML does not tell is left
+-- out.
+local function words_of(samples)
+  local words, device = {}, samples[1]
+  local function add_mean(field, form)
     local told = lists.filtered(samples, field)
-    local value = how == "max" and select(2, lists.largest(told, field))
-      or #told > 0 and lists.sum(told, field) / #told
-    if value then words[#words + 1] = say(value, samples[1]) end
+    if #told > 0 then words[#words + 1] = form:format(lists.sum(told, field) / #told) end
   end
-  return ("GPU %d: %s"):format(index,
+  add_mean("utilization_percent", "%.0f %% busy")
+  local _, used = lists.largest(samples, "memory_used_bytes")
+  if used then
+    words[#words + 1] = text.bytes(used, { digits = 1 }) .. (device.memory_total_bytes
+      and " of " .. text.bytes(device.memory_total_bytes, { digits = 0 }) or "")
+  end
+  add_mean("power_w", "%.0f W")
+  add_mean("sm_clock_mhz", "SM %.0f MHz")
+  add_mean("memory_clock_mhz", "memory %.0f MHz")
+  return ("GPU %d: %s"):format(device.index,
     #words > 0 and table.concat(words, ", ") or "NVML tells nothing")
 end
 
 
--- A line for each GPU of a list of samples: means, of memory the most.
+-- A line for each GPU of a list of samples.
 function supervise.describe_gpus(samples)
-  local _, by_index = lists.grouped(samples, "index")
-  return lists.map(sorted_keys(by_index), function(index)
-    return words_of(index, by_index[index])
-  end)
-end
-
-
--- How the GPUs are doing now, in one line; nil before the first sample.
-function supervise.gpus_now(watch)
-  local said = lists.map(sorted_keys(watch.latest), function(index)
-    return words_of(index, { watch.latest[index] })
-  end)
-  return #said > 0 and table.concat(said, "; ") or nil
+  local of_each = lists.grouped(samples, "index")
+  return lists.map(lists.stable(of_each, function(list) return list[1].index end), words_of)
 end
 
 

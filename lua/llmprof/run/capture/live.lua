@@ -162,9 +162,9 @@ function live.run(ctx, given)
     if on_idle then on_idle(guard) end
   end
   local result, lines = workload.run(ctx, given)
-  local samples = watch.stop()
-  if #samples > 0 then -- none without NVML
-    ctx.run:write_document(layout.gpu_samples, "gpu_samples", samples)
+  watch.sample()
+  if #watch.samples > 0 then -- none without NVML
+    ctx.run:write_document(layout.gpu_samples, "gpu_samples", watch.samples)
     ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
   else
     fs.remove(ctx.run:path(layout.gpu_samples)) -- of an earlier attempt

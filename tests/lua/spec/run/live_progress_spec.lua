@@ -67,6 +67,5 @@ describe("gpu_watch", function()
 
   it("has nothing to say without a sample", function()
     assert.same({}, supervise.describe_gpus {})
-    assert.is_nil(supervise.gpus_now { latest = {} })
   end)
 end)
