@@ -1,4 +1,4 @@
--- llmprof record RUN FOLDER: keep what a run captured, or traces, as a recorded capture.
+-- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
 local files = require "llmprof.io.files"
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
@@ -13,10 +13,8 @@ local lists = require "llmprof.tables.lists"
 local nsys = require "llmprof.nvidia.nsys"
 local out = require "llmprof.io.output"
 local private = lazy "llmprof.bundle.private"
-local reports = lazy "llmprof.run.reports"
 local results_file = lazy "llmprof.bundle.results_file"
 local running_cost = lazy "llmprof.analysis.stages.running_cost"
-local argument = lazy "llmprof.cli.arguments"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 local trace = lazy "llmprof.trace"
@@ -25,12 +23,12 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "record",
-  usage = "record [OPTION...] RUN | TRACE FOLDER",
+  usage = "record [OPTION...] RUN FOLDER",
   details = [[
 Copies the timeline (scrubbed), counters, operators, collapsed stacks (without
 paths and commands) and the workload's own numbers of a run into a folder that
 `capture=recorded recorded=FOLDER` analyses again, on any machine. RUN is a
-run's id, its folder or latest; of a TRACE it is what `llmprof report` makes of it.]],
+run's id, its folder or latest; `llmprof report TRACE` makes one of a trace.]],
   options = {
     user.root_option,
   },
@@ -252,29 +250,15 @@ local function record(run, source, folder)
 end
 
 
--- The same of what a word names.
-local function record_word(word, root, folder)
-  local function record_run(run)
-    local source = check_run(run)
-    check_empty(folder)
-    return record(run, source, folder)
-  end
-  if not argument.names_traces(word, root) then return record_run(artifacts.open(word, root)) end
-  local above = folder:match "^(.*/)[^/]+/*$" or "."
-  check(fs.mkdirs(above))
-  local made <close> = private.folder(check(fs.realpath(above)))
-  return record_run((reports.make { paths = { word }, settings = {},
-    out = made.path .. "/run", quiet = true }))
-end
-
-
 function command.run(given, words)
   if #words ~= 2 then
     errors.raise("usage", "a run and a folder are expected",
       { hint = "llmprof record latest FOLDER" })
   end
-  local folder = words[2]
-  local count, bytes = record_word(words[1], given.root, folder)
+  local folder, run = words[2], artifacts.open(words[1], given.root)
+  local source = check_run(run)
+  check_empty(folder)
+  local count, bytes = record(run, source, folder)
   out.write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
     layout.ABOUT))
   return 0
