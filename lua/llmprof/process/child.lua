@@ -20,27 +20,20 @@ function process.run(argv, options, on_idle)
 end
 
 
--- Processes of a list of spawn's in words: "sleep (17), sh (18)".
-local function names_of(list)
-  local words = {}
-  for i, orphan in ipairs(list) do
-    words[i] = ("%s (%d)"):format(text.clean(orphan.name), orphan.pid)
-  end
-  return table.concat(words, ", ")
-end
-
-
 -- Sentences about processes (spawn's orphans) that somebody left running; none without any.
 function process.left(orphans, who)
   local ended, living, lines = {}, {}, {}
-  for _, orphan in ipairs(orphans) do table.insert(orphan.lives and living or ended, orphan) end
-  if #ended > 0 then
-    lines[1] = ("%s left processes running, which were ended: %s"):format(who, names_of(ended))
+  for _, orphan in ipairs(orphans) do
+    table.insert(orphan.lives and living or ended,
+      ("%s (%d)"):format(text.clean(orphan.name), orphan.pid))
   end
-  if #living > 0 then
-    lines[#lines + 1] = ("%s left processes running that could not be ended: %s"):format(who,
-      names_of(living))
+  local function say(list, what)
+    if #list == 0 then return end
+    lines[#lines + 1] = ("%s left processes running%s: %s"):format(who, what,
+      table.concat(list, ", "))
   end
+  say(ended, ", which were ended")
+  say(living, " that could not be ended")
   return lines
 end
 
@@ -85,14 +78,6 @@ end
 function process.lives(one)
   local now = read(one.pid)
   return now ~= nil and now.started == one.started
-end
-
-
--- Processor time of a list, in ticks.
-function process.ticks(list)
-  local sum = 0
-  for _, one in ipairs(list) do sum = sum + one.ticks end
-  return sum
 end
 
 

@@ -41,7 +41,7 @@ end
 
 local function progressed(self, child)
   local files = state_of(self.folder)
-  local ticks = self.works and process_tree.ticks(process_tree.of(child:pid())) or 0
+  local ticks = self.works and lists.sum(process_tree.of(child:pid()), "ticks") or 0
   local moved = files ~= self.files or ticks ~= self.ticks
   self.files, self.ticks = files, ticks
   return moved

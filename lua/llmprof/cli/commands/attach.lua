@@ -188,19 +188,13 @@ end
 function Callers:__close() self.listener:close() end
 
 
-local told = false -- what a window costs
-
 -- The processes that the word names, all that call.
 local function reach(word)
   local callers = call(word)
   local found = callers:wait(CALLING, function() return callers.count > 0 end)
   if found then callers:wait(0.5, function() return false end) end
   callers.complete = true
-  if callers.count > 0 then
-    if not told then out.warn(COST, "\n") end
-    told = true
-    return callers
-  end
+  if callers.count > 0 then return callers end
   callers:__close()
   local pid = math.tointeger(tonumber(word))
   if not pid then
@@ -279,12 +273,12 @@ local function buckets_of(url, names)
       { hint = "--url names the engine's /metrics" })
   end
   for _, name in ipairs(names) do
-    local found, any = {}, false
+    local found = {}
     for labels, value in page:gmatch("%f[^\n\0][%w_:]*" .. name .. "_bucket{([^}]*)} ([%d.e+]+)") do
       local bound = tonumber((labels:match 'le="([^"]+)"' or ""):gsub("%+Inf", "1e999") .. "")
-      if bound then found[bound], any = (found[bound] or 0) + tonumber(value), true end
+      if bound then found[bound] = (found[bound] or 0) + tonumber(value) end
     end
-    if any then return found end
+    if next(found) then return found end
   end
   return errors.raise("failed", ("%s has no histogram %s"):format(url, names[1]))
 end
@@ -350,6 +344,7 @@ function command.run(given, words)
   end
   if not given.output:find "%.spool$" then errors.raise("usage", given.output .. ": not .spool") end
   collector.ensure()
+  out.warn(COST, "\n")
   local folder <close> = collector.scratch(argument.folder_of(given.output))
   local recorded = folder.path
   if given.when then

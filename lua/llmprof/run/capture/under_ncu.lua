@@ -129,30 +129,24 @@ local function available_metrics(ctx)
 end
 
 
--- Of a set of counters what the chip has, of names that stand for each other the first; all of
--- the first ones where ncu does not tell, or is not asked yet (available is nil).
-local function metrics_of_set(set, available)
-  local list = lists.map(metrics.of(set), function(names)
+-- The metrics to ask for: those of a set of counters, of names that stand for each other the
+-- first that the chip has; else those that are named, of which "roofline" stands for what the chip
+-- has of the minimal request. On paper nobody asks ncu what a chip has.
+local function metrics_of(ctx, is_on_paper)
+  local set, wanted = ctx.cfg.counters.set, ctx.cfg.ncu.metrics or {}
+  local depends = set or lists.has(wanted, "roofline")
+  local available = depends and not is_on_paper and available_metrics(ctx) or nil
+  if not set then
+    return lists.flat(wanted, function(metric)
+      return metric == "roofline"
+        and ncu.roofline_metrics(available, ncu.measures_ranges(ctx.cfg.ncu)) or { metric }
+    end)
+  end
+  return lists.joined(lists.map(metrics.of(set), function(names)
     return lists.filtered(names, function(name)
       return not available or available[name:match "^[^.]+"]
     end)[1]
-  end)
-  return lists.add(list, metrics.OF_LAUNCH)
-end
-
-
--- The metrics to ask for. "roofline" stands for what the chip has of the minimal request, the
--- others are taken as they are. On paper nobody asks ncu what a chip has.
-local function metrics_of(ctx, is_on_paper)
-  local set, wanted, list = ctx.cfg.counters.set, ctx.cfg.ncu.metrics or {}, {}
-  local depends = set or lists.has(wanted, "roofline")
-  local available = depends and not is_on_paper and available_metrics(ctx) or nil
-  if set then return metrics_of_set(set, available) end
-  for _, metric in ipairs(wanted) do
-    lists.add(list, metric == "roofline"
-      and ncu.roofline_metrics(available, ncu.measures_ranges(ctx.cfg.ncu)) or { metric })
-  end
-  return list
+  end), metrics.OF_LAUNCH)
 end
 
 
@@ -255,20 +249,6 @@ local function profile_until_matched(ctx, spec)
 end
 
 
--- Why ncu was ended before the workload was through; nil when that was as planned.
-local function ending(ctx, said, result)
-  if said.why == "limit" then
-    return ("ncu was ended after %s s (ncu.budget_s=%g); %d%s launches were measured"):format(
-      text.number(ctx.cfg.ncu.budget_s * OVERTIME, 0), ctx.cfg.ncu.budget_s, said.profiled,
-      ctx.state.plan and (" of about %d"):format(ctx.state.plan.expected or 0) or "")
-  elseif said.why == "stalled" then
-    return ("ncu and the workload made no progress for %g s and were ended "
-      .. "(workload.stall_s); the last lines are in %s"):format(ctx.cfg.workload.stall_s, files.log)
-  end
-  return result.timed_out and "ncu: " .. workload.complaint(result) or nil
-end
-
-
 local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the stages, and "
   .. "ncu.replay_mode=app-range also measures those whose CUDA calls cannot be repeated"
 
@@ -289,9 +269,16 @@ local function failure_text(ctx, said, result)
       :gsub("^==%u+==%s*", ""))) or ""
     return ("%s%s; %s"):format(failure.message, own, failure.hint)
   end
-  local early = ending(ctx, said, result)
-  if early then return early end
-  if said.application_exit then
+  if said.why == "limit" then
+    return ("ncu was ended after %s s (ncu.budget_s=%g); %d%s launches were measured"):format(
+      text.number(ctx.cfg.ncu.budget_s * OVERTIME, 0), ctx.cfg.ncu.budget_s, said.profiled,
+      ctx.state.plan and (" of about %d"):format(ctx.state.plan.expected or 0) or "")
+  elseif said.why == "stalled" then
+    return ("ncu and the workload made no progress for %g s and were ended "
+      .. "(workload.stall_s); the last lines are in %s"):format(ctx.cfg.workload.stall_s, files.log)
+  elseif result.timed_out then
+    return "ncu: " .. ended
+  elseif said.application_exit then
     return ("the workload returned %d under ncu; its output is in %s"):format(
       said.application_exit, files.log)
   elseif said.none then
@@ -329,8 +316,6 @@ end
 
 
 -- ---- pages of results ----
-
--- The pages of ncu's report, printed into the run.
 
 -- Printing a page of a report that takes longer hangs, in seconds.
 local PATIENCE = 600
@@ -373,8 +358,6 @@ local function print_all(ctx)
   return true
 end
 
-
--- ---- as a table ----
 
 -- Puts the pages of the report into the run: true, or false and why not.
 function under_ncu.capture(ctx)
