@@ -22,9 +22,6 @@ local LEAST_SLOW, HITS = 3, 0.8
 -- A few show no pattern, but count if each takes this many times as long as half of the steps.
 local MANY_TIMES = 8
 
--- Slow ones elsewhere are no more than this part of those at the places of a pattern.
-local ELSEWHERE = 0.5
-
 -- Percent of values that are off by a standard deviation or less.
 local WITHIN = 68
 
@@ -50,56 +47,34 @@ local function sum_of(excess, places)
 end
 
 
--- The slow ones at every N-th place from one on; nil where that is no pattern.
-local function at_places(excess, count, first, every)
-  local places, all, elsewhere = {}, 0, 0
-  for place = first, count, every do
-    all = all + 1
-    if excess[place] then places[#places + 1] = place end
-  end
-  if #places < LEAST_SLOW or #places < HITS * all then return nil end
-  local usual = statistics.median(lists.map(places, function(place) return excess[place] end))
-  for place, ns in pairs(excess) do
-    if (place - first) % every ~= 0 and ns > usual / 2 then elsewhere = elsewhere + 1 end
-  end
-  return elsewhere <= ELSEWHERE * #places and places or nil
-end
+-- Slow ones that are looked at.
+local MOST_SLOW = 256
 
-
--- The longest period that is looked for.
-local MOST_EVERY = 256
-
--- The period that explains most: places, every.
-local function periodic(excess, count)
-  local best, most, found = nil, 0, nil
-  for every = 2, math.min(count // LEAST_SLOW, MOST_EVERY) do
-    for first = 1, every do
-      local places = at_places(excess, count, first, every)
-      local sum = places and sum_of(excess, places) or 0
-      if sum > most then best, most, found = places, sum, every end
-    end
-  end
-  return best, found
-end
-
-
--- Do places follow each other at about one distance? That, or nil.
+-- Do places follow each other at about one distance, but for some that are missed? That, or nil.
 local function distance_of(places)
   local distances = {}
   for i = 2, #places do distances[i - 1] = places[i] - places[i - 1] end
   local usual = math.floor(statistics.median(distances) + 0.5)
-  local near = lists.filtered(distances, function(one) return math.abs(one - usual) <= 1 end)
+  local near = lists.filtered(distances, function(one)
+    return math.abs(one - usual) <= 1 or one % usual == 0
+  end)
   return usual > 2 and #near >= HITS * #distances and usual or nil
 end
 
 
--- The slowest at about one distance, as many as there are, where other steps shift them.
+-- The slowest at about one distance, as many as there are: those at every N-th place where nearly
+-- all are there, else all, as other steps shift them. And that distance.
 local function spaced(excess)
   local slowest = lists.stable(sorted_keys(excess), function(place) return -excess[place] end)
-  for count = math.min(#slowest, MOST_EVERY), LEAST_SLOW + 1, -1 do
+  for count = math.min(#slowest, MOST_SLOW), LEAST_SLOW + 1, -1 do
     local places = lists.sort(lists.first(slowest, count))
     local every = distance_of(places)
-    if every then return places, every end
+    if every then
+      local aligned = lists.largest(lists.grouped(places, function(place)
+        return place % every
+      end), function(own) return #own end)
+      return #aligned >= HITS * #places and aligned or places, every
+    end
   end
   return nil
 end
@@ -141,8 +116,7 @@ function uneven_steps.find(lengths)
   if #lengths < LEAST_STEPS then return nil end
   local excess, median, count = excesses_of(lengths)
   if 2 * count > #lengths then return nil end
-  local places, every = periodic(excess, #lengths)
-  if not places then places, every = spaced(excess) end
+  local places, every = spaced(excess)
   local groups
   if not places then places, groups = clustered(excess, #lengths) end
   places = places or lists.filtered(sorted_keys(excess), function(place)
