@@ -7,6 +7,7 @@ local infer = require "llmprof.analysis.stages.infer"
 local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
+local rows = require "llmprof.ranks.rows"
 
 local outermost = {}
 
@@ -166,8 +167,8 @@ local function module_of(tag)
 end
 
 
--- Programs in the order in which they first ran: { key, module, tags, first (ns) }; and the tags
--- of the autotuner.
+-- Programs in the order in which they first ran: { module, tags, first (ns), name (of the stage) };
+-- and the tags of the autotuner.
 local function programs_of(trace)
   local list, by_key, tuned = {}, {}, {}
   for _, row in ipairs(check(trace:frame "ranges"):where { domain = "TSL" }
@@ -176,39 +177,18 @@ local function programs_of(trace)
     if module and not program then
       tuned[#tuned + 1] = row.tag
     elseif module then
-      local key = module .. " " .. program
-      local made = lists.entry(list, by_key, key,
-        { key = key, module = module, tags = {}, first = row.start.min })
+      local made = lists.entry(list, by_key, module .. " " .. program,
+        { module = module, program = program, tags = {}, first = row.start.min })
       made.tags[#made.tags + 1] = row.tag
       made.first = math.min(made.first, row.start.min)
     end
   end
-  return lists.sort(list, "first", "key"), tuned
-end
-
-
--- Give programs the names of their stages.
-local function name_stages(programs)
-  for _, own in ipairs(lists.grouped(programs, "module")) do
+  for _, own in ipairs(lists.grouped(lists.sort(list, "first", "module", "program"), "module")) do
     for number, one in ipairs(own) do
       one.name = #own == 1 and one.module or ("%s.%d"):format(one.module, number)
     end
   end
-end
-
-
--- GPU time of programs by key, and of all of them.
-local function gpu_times(trace, programs)
-  local labels = lists.flat(programs, function(one)
-    return lists.map(one.tags, function(tag) return { tag, one.key } end)
-  end)
-  local ops = check(trace:frame "gpu")
-  check(trace:label(ops, "program", labels))
-  local times, all = {}, 0
-  for _, row in ipairs(ops:group { by = { "program" }, total = { "duration" } }) do
-    if row.program then times[row.program], all = row.duration.total, all + row.duration.total end
-  end
-  return times, all
+  return list, tuned
 end
 
 
@@ -218,11 +198,15 @@ end
 local function xla_stages(trace)
   local programs, tuned = programs_of(trace)
   if #programs == 0 then return {} end
-  name_stages(programs)
-  local times, all = gpu_times(trace, programs)
+  local ops = check(trace:frame "gpu")
+  check(trace:label(ops, "program", lists.flat(programs, function(one)
+    return lists.map(one.tags, function(tag) return { tag, one.name } end)
+  end)))
+  local times = rows.by(ops, "program", { total = { "duration" } })
+  local function time_of(one) return times[one.name] and times[one.name].duration.total or 0 end
+  local all = lists.sum(programs, time_of)
   local list = lists.map(programs, function(one)
-    return (times[one.key] or 0) >= LEAST_SHARE * all and { name = one.name, tags = one.tags }
-      or nil
+    return time_of(one) >= LEAST_SHARE * all and { name = one.name, tags = one.tags } or nil
   end)
   if #tuned > 0 then list[#list + 1] = { name = AUTOTUNING, tags = tuned, once = true } end
   return list
@@ -340,9 +324,8 @@ end
 -- Ranges of a trace that are no stage of the recipe, where one of its stages is missing: the
 -- longest, and which may be meant.
 
--- Tags that are looked at, those told, and the fewest letters that a tag and a name share at their
--- beginning to be alike.
-local LOOKED_AT, MOST_TOLD, LEAST_LETTERS = 16, 4, 3
+-- Tags that are looked at, and those told.
+local LOOKED_AT, MOST_TOLD = 16, 4
 
 
 -- Tags of ranges that are no stage, and in none, the longest in all first. declared: stages of the
@@ -359,26 +342,14 @@ function outermost.unmatched(trace, declared)
 end
 
 
--- The tag that a name of a stage may mean: spelled nearly like it, or its beginning.
-local function meant(tags, name)
-  local own, found = name:lower(), keys.nearest(name, tags)
-  for _, tag in ipairs(found and {} or tags) do
-    local other = tag:lower()
-    local count = math.min(#other, #own)
-    if count >= LEAST_LETTERS and other:sub(1, count) == own:sub(1, count) then return tag end
-  end
-  return found
-end
-
-
--- "it has 'dec', 'load'; did you mean 'dec'?"; nil without ranges.
+-- "it has 'decod', 'load'; did you mean 'decod'?"; nil without ranges.
 -- tags: of outermost.unmatched; name: of a missing stage, or nil.
 function outermost.unmatched_words(tags, name)
   if #tags == 0 then return nil end
   local said = lists.map(lists.first(tags, MOST_TOLD), function(tag) return "'" .. tag .. "'" end)
-  local tag = name and meant(tags, name)
+  local near = name and keys.nearest(name, tags)
   return "it has " .. table.concat(said, ", ")
-    .. (tag and ("; did you mean '%s'?"):format(tag) or "")
+    .. (near and ("; did you mean '%s'?"):format(near) or "")
 end
 
 
