@@ -40,23 +40,19 @@ end
 
 -- ---- their times ----
 
-local Table = {}
-Table.__index = Table
+local function new_table() return { by_key = {}, list = {} } end
 
 
-function Table:row(stage, name)
-  return lists.entry(self.list, self.by_key, tuple(stage, name), { stage = stage, name = name })
+local function row_of(made, stage, name)
+  return lists.entry(made.list, made.by_key, tuple(stage, name), { stage = stage, name = name })
 end
-
-
-local function new_table() return setmetatable({ by_key = {}, list = {} }, Table) end
 
 
 -- What ran on the GPU: gpu_self_ns.
 local function add_gpu(made, frame, kind)
   for _, group in ipairs(frame:group { by = { "stage", kind }, total = { "duration" } }) do
     if group[kind] then
-      made:row(group.stage or stages.WHOLE_RUN, group[kind]).gpu_self_ns = group.duration.total
+      row_of(made, group.stage or stages.WHOLE_RUN, group[kind]).gpu_self_ns = group.duration.total
     end
   end
 end
@@ -67,26 +63,28 @@ local function add_host(made, trace, ranges, kind, tags)
   local own = check(ranges:where { tag = tags.own })
   check(trace:label(own, kind, tags))
   for _, group in ipairs(own:group { by = { "stage", kind }, total = { "duration", "self" } }) do
-    local row = made:row(group.stage or stages.WHOLE_RUN, group[kind])
+    local row = row_of(made, group.stage or stages.WHOLE_RUN, group[kind])
     row.calls, row.host_ns, row.host_self_ns = group.count, group.duration.total,
       group.self.total
   end
 end
 
 
--- The path of the module around one; nil of the outermost.
-local function around(path) return path:match "^(.*)%.[^.]*$" end
+local function add(row, sums)
+  for field, value in pairs(sums) do row[field] = (row[field] or 0) + value end
+end
 
 
--- Of a module gpu_ns, with what modules below it ran, by their paths.
-local function add_inner(made)
-  for _, row in ipairs(made.list) do
-    local path = row.gpu_self_ns and row.name
-    while path do
-      local above = made.by_key[tuple(row.stage, path)]
-      if above then above.gpu_ns = (above.gpu_ns or 0) + row.gpu_self_ns end
-      path = around(path)
-    end
+-- Add sums to the row of a module and to those around it, by its path; is_made: those that are not
+-- there are made, but for lists of layers, which launch nothing themselves.
+local function add_around(made, stage, name, sums, is_made)
+  local path = name
+  while path do
+    local is_list = name:sub(#path + 1, #path + 2) == ".*"
+    local row = made.by_key[tuple(stage, path)]
+      or is_made and not is_list and row_of(made, stage, path)
+    if row then add(row, sums) end
+    path = path:match "^(.*)%.[^.]*$"
   end
 end
 
@@ -103,14 +101,10 @@ local function finish(made, totals, key)
 end
 
 
--- The GPU operations of the repeats that count, and the ranges in these; nil where stages
--- are none on the CPU.
-local function used_frames(trace, found)
-  local ops = stages.label(trace, check(trace:frame "gpu"), found)
+-- The ranges of the repeats that count; nil where stages are none on the CPU.
+local function used_ranges(trace, found)
   local ranges = stages.label_ranges(trace, check(trace:frame "ranges"), found)
-  if found.whole then return ops, ranges end
-  local used = { stage_range = stages.used_ranges(found) }
-  return check(ops:where(used)), ranges and check(ranges:where(used))
+  return ranges and check(ranges:where { stage_range = stages.used_ranges(found) })
 end
 
 
@@ -130,14 +124,18 @@ end
 function modules.times(trace, found)
   local tags = tags_by_kind(check(trace:frame "ranges"))
   if not tags then return nil end
-  local ops, ranges = used_frames(trace, found)
+  local ops, ranges = stages.used(trace, check(trace:frame "gpu"), found), used_ranges(trace, found)
   for _, kind in ipairs(kinds) do check(trace:label(ops, kind, tags[kind])) end
   local totals, made = totals_of(ops), {}
   for _, kind in ipairs(kinds) do
     local one = new_table()
     add_gpu(one, ops, kind)
     if ranges then add_host(one, trace, ranges, kind, tags[kind]) end
-    if kind == "module" then add_inner(one) end
+    for _, row in ipairs(kind == "module" and one.list or {}) do
+      if row.gpu_self_ns then
+        add_around(one, row.stage, row.name, { gpu_ns = row.gpu_self_ns })
+      end
+    end
     made[kind .. "s"] = finish(one, totals, kind == "module" and "gpu_ns" or "gpu_self_ns")
   end
   return made
@@ -145,28 +143,6 @@ end
 
 
 -- ---- by stacks ----
-
-local function add(row, sums)
-  for field, value in pairs(sums) do row[field] = (row[field] or 0) + value end
-end
-
-
--- Add a group of operations to the module that they are for, and to those around it; a list of
--- layers, which launched nothing itself, is none.
-local function add_stack(made, group)
-  local name = range_name.all_layers(group.torch_module)
-  local path = name
-  while path do
-    local is_list = name:sub(#path + 1, #path + 2) == ".*"
-    local row = made.by_key[tuple(group.stage, path)] or not is_list and made:row(group.stage, path)
-    if row then
-      add(row, { gpu_ns = group.gpu_ns, kernels = group.kernels, idle_ns = group.idle_ns,
-        host_ns = group.host_ns })
-    end
-    path = around(path)
-  end
-end
-
 
 -- The same from the stacks of operations of llmprof.analysis.kernels.lines, with kernels and
 -- idle_ns; nil where these name no module.
@@ -177,14 +153,18 @@ local function of_stacks(ops)
   for _, group in ipairs(groups) do
     local read = range_name.read_text(group.torch_module)
     local self = { gpu_self_ns = group.gpu_ns, host_self_ns = group.host_ns }
-    add(own:row(group.stage, range_name.all_layers(group.torch_module)), self)
+    add(row_of(own, group.stage, range_name.all_layers(group.torch_module)), self)
     if read and read.layer then
-      local row = layers:row(group.stage, read.layer)
+      local row = row_of(layers, group.stage, read.layer)
       add(row, self)
       add(row, { kernels = group.kernels, idle_ns = group.idle_ns, host_ns = group.host_ns })
     end
   end
-  for _, group in ipairs(groups) do add_stack(own, group) end
+  for _, group in ipairs(groups) do
+    add_around(own, group.stage, range_name.all_layers(group.torch_module), {
+      gpu_ns = group.gpu_ns, kernels = group.kernels, idle_ns = group.idle_ns,
+      host_ns = group.host_ns }, true)
+  end
   local totals = totals_of(ops)
   return { modules = finish(own, totals, "gpu_ns"),
     layers = finish(layers, totals, "gpu_self_ns"), operators = json.list {} }
