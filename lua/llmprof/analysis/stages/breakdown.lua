@@ -105,7 +105,7 @@ end
 -- last goes on; means per instance) }. kernels: of analysis.kernels.table.
 function breakdown.waits_grouper(trace, ops, kernels)
   local api = check(trace:frame "api")
-  local waiting_calls = check(api:where { name = waiting.names(trace).sync })
+  local waiting_calls = check(api:where { name = waiting.names(trace, "sync") })
   local ops_of, of_name = by_thread(ops), {}
   for _, kernel in ipairs(kernels) do of_name[kernel.name] = kernel.category end
   return function(instances)
@@ -214,9 +214,7 @@ local function in_a_row(moved, computing)
   for _, group in ipairs(moved:group { by = { "behind", "short_name" } }) do
     made.in_row = made.in_row + group.count - 1
   end
-  for _, group in ipairs(moved:group { sum = { "duration" }, percentiles = { 50 } }) do
-    made.p50_ns = group.duration.median
-  end
+  made.p50_ns = moved:group { sum = { "duration" }, percentiles = { 50 } }[1].duration.median
   return made
 end
 
@@ -290,12 +288,7 @@ function breakdown.add(list, trace, found, kernels)
       stage.host_copies_alone_ns = alone(own)
       stage.categories = category_rows(kernels, stage.name, own)
       stage.waits = has_calls and waits_in(own) or nil
-      stage.api = has_calls and {} or nil
-      for class, entry in pairs(has_calls and api(own) or {}) do
-        if class ~= "host" then
-          stage.api[class] = { calls = entry.calls / #own, ns = entry.ns / #own }
-        end
-      end
+      stage.api = has_calls and api(own) or nil
       stage.launch_delay = delays[stage.name]
     end
   end

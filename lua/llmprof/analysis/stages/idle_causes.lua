@@ -19,8 +19,6 @@ local steps = require "llmprof.analysis.stages.steps"
 
 local waiting = {}
 
-waiting.classes = { "launch", "sync", "memory", "other", "host" }
-
 local patterns = {
   { "sync", { "Synchronize" } },
   { "launch", { "Launch", "Memcpy", "Memset", "memcpy", "memset" } },
@@ -42,19 +40,10 @@ end
 
 local BUSY = { "launch", "sync", "memory", "other" }
 
--- What was found in traces: trace -> names of its API calls by class.
-local named = setmetatable({}, { __mode = "k" })
-
--- The names of a trace's API calls: a list by class.
-function waiting.names(trace)
-  if named[trace] then return named[trace] end
-  local by_class = {}
-  for _, class in ipairs(BUSY) do by_class[class] = {} end
-  for _, row in ipairs(check(trace:frame "api"):group { by = { "name" } }) do
-    if row.name then table.insert(by_class[waiting.class_of(row.name)], row.name) end
-  end
-  named[trace] = by_class
-  return by_class
+-- The names of a trace's API calls of a class.
+function waiting.names(trace, class)
+  local names = lists.map(check(trace:frame "api"):group { by = { "name" } }, "name")
+  return lists.filtered(names, function(name) return waiting.class_of(name) == class end)
 end
 
 
@@ -70,7 +59,7 @@ end
 
 -- These calls by class.
 local function classes_of(trace, api, ops, pid)
-  local names = lists.map(BUSY, function(class) return waiting.names(trace)[class] end)
+  local names = lists.map(BUSY, function(class) return waiting.names(trace, class) end)
   return classes.of(calls_of(api, ops, pid), "name", names)
 end
 
@@ -158,16 +147,19 @@ end
 
 
 -- A function from instances to what API calls within their ranges took: by class { calls, ns },
--- whether or not the GPU was idle.
+-- means of an instance, whether or not the GPU was idle.
 function waiting.api_time(trace)
   local api = check(trace:frame "api")
   return function(instances)
     local result = {}
-    for _, class in ipairs(waiting.classes) do result[class] = { calls = 0, ns = 0 } end
+    for _, class in ipairs(BUSY) do result[class] = { calls = 0, ns = 0 } end
     for _, row in ipairs(steps.within(api, instances):group { by = { "name" },
       total = { "duration" } }) do
       local entry = result[waiting.class_of(row.name or "")]
       entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
+    end
+    for _, entry in pairs(result) do
+      entry.calls, entry.ns = entry.calls / #instances, entry.ns / #instances
     end
     return result
   end
