@@ -159,19 +159,6 @@ local function add_rates(row, limits)
 end
 
 
-local function add(sums, key, value, weight)
-  if value == nil then return end
-  sums[key] = (sums[key] or 0) + value * weight
-  sums[key .. "_weight"] = (sums[key .. "_weight"] or 0) + weight
-end
-
-
-local function weighted(sums, key)
-  local weight = sums[key .. "_weight"]
-  return weight and weight > 0 and sums[key] / weight or nil
-end
-
-
 -- What each of ncu's block limits stands for.
 local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" },
   { "warps", "the block's size" }, { "blocks", "blocks per SM" }, { "barriers", "barriers" } }
@@ -220,34 +207,33 @@ end
 
 -- Was nothing measured of the launches but their time?
 local function is_empty(row)
-  for _, list in ipairs { PERCENTS, AMOUNTS } do
-    for _, entry in ipairs(list) do
-      if row[entry[1]] and entry[1] ~= "measured_ns" then return false end
-    end
-  end
-  return true
+  return not lists.any(lists.joined(PERCENTS, AMOUNTS), function(entry)
+    return row[entry[1]] and entry[1] ~= "measured_ns"
+  end)
 end
 
 
--- What the shapes of a kernel say together, each as often as it ran: amounts are
+-- The mean of a field of the shapes that have it, by a weight.
+local function mean_of(rows, field, weight)
+  local known = lists.filtered(rows, field)
+  local all = lists.sum(known, weight)
+  return all > 0 and lists.sum(known, function(row) return row[field] * row[weight] end) / all
+    or nil, #known == #rows
+end
+
+
+-- What the shapes of a kernel say together, each as often as it ran: amounts, which all have, are
 -- weighted by calls, percentages by the time that these take on the timeline.
 local function together(rows)
-  local sums, launches = {}, 0
-  for _, row in ipairs(rows) do
-    launches = launches + row.launches
-    for _, entry in ipairs(PERCENTS) do add(sums, entry[1], row[entry[1]], row.total_ns) end
-    for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], row[entry[1]], row.calls) end
-    sums.calls = (sums.calls or 0) + row.calls
-  end
-  local main = lists.largest(rows, "total_ns")
   local with_most = lists.largest(rows, function(row)
     return row.tensor_format and row.calls * (row.tensor_flop_per_launch or 0) or -1
   end)
-  local made = { launches = launches, tensor_format = with_most.tensor_format,
-    occupancy_limiter = main.occupancy_limiter }
-  for _, entry in ipairs(PERCENTS) do made[entry[1]] = weighted(sums, entry[1]) end
+  local made = { launches = lists.sum(rows, "launches"), tensor_format = with_most.tensor_format,
+    occupancy_limiter = lists.largest(rows, "total_ns").occupancy_limiter }
+  for _, entry in ipairs(PERCENTS) do made[entry[1]] = mean_of(rows, entry[1], "total_ns") end
   for _, entry in ipairs(AMOUNTS) do
-    if sums[entry[1] .. "_weight"] == sums.calls then made[entry[1]] = weighted(sums, entry[1]) end
+    local mean, of_all = mean_of(rows, entry[1], "calls")
+    made[entry[1]] = of_all and mean or nil
   end
   local flop, bytes = made.flop_per_launch, made.dram_bytes_per_launch
   made.intensity = flop and bytes and bytes > 0 and flop / bytes or nil
@@ -258,18 +244,14 @@ end
 -- ---- the join ----
 
 local function choose(candidates, stage, shapes)
-  local exact, elsewhere, named = {}, {}, {}
-  for _, candidate in ipairs(candidates) do
+  local _, chosen = lists.grouped(candidates, function(candidate)
     local here = candidate.stage == nil or candidate.stage == stage
-    if shapes[candidate.shape] then
-      table.insert(here and exact or elsewhere, candidate)
-    elseif here then
-      named[#named + 1] = candidate
-    end
+    if shapes[candidate.shape] then return here and "exact" or "stage" end
+    return here and "name" or nil
+  end)
+  for _, confidence in ipairs { "exact", "stage", "name" } do
+    if chosen[confidence] then return chosen[confidence], confidence end
   end
-  if #exact > 0 then return exact, "exact" end
-  if #elsewhere > 0 then return elsewhere, "stage" end
-  if #named > 0 then return named, "name" end
   return nil
 end
 
@@ -312,11 +294,10 @@ local function add_stalls(summary)
     end
   end
   if sum <= 0 then return end
-  summary.stalls = json.list {}
-  for i, stall in ipairs(lists.first(lists.sort(list, "-cycles", "reason"), 2)) do
-    summary.stalls[i] = { reason = stall.reason, waits_for = stall.waits_for,
-      share = stall.cycles / sum }
-  end
+  summary.stalls = json.list(lists.map(lists.first(lists.sort(list, "-cycles", "reason"), 2),
+    function(stall)
+      return { reason = stall.reason, waits_for = stall.waits_for, share = stall.cycles / sum }
+    end))
 end
 
 
