@@ -165,12 +165,11 @@ end
 -- one instance of their stage could get back. While the GPU waits for the CPU,
 -- faster kernels only make it wait longer: stage.bound says where.
 function limits.add(results, kernels)
-  local stages, list = {}, json.list {}
-  for _, stage in ipairs(results.stages) do stages[stage.name] = stage end
-  for _, kernel in ipairs(kernels) do
+  local list = json.list(lists.map(kernels, function(kernel)
     add(kernel, results.hardware)
-    if kernel.headroom_ns then list[#list + 1] = row_of(kernel, stages[kernel.stage]) end
-  end
+    return kernel.headroom_ns and row_of(kernel, lists.find(results.stages, "name", kernel.stage))
+      or nil
+  end))
   results.headroom = lists.sort(list, "-per_instance_ns", "kernel")
 end
 
@@ -196,11 +195,11 @@ local function bound_of(intensity, roof, memory)
 end
 
 
--- The point of a kernel; nil when it was not measured with its shapes or did no floating
+-- The point of a measured kernel; nil when it was not measured with its shapes or did no floating
 -- point operation, which a logarithmic axis has no place for.
 local function kernel_point(kernel, gpu)
   local counters = kernel.counters
-  if not counters or counters.match ~= "exact" or not counters.timeline_ns then return nil end
+  if counters.match ~= "exact" or not counters.timeline_ns then return nil end
   local flop, bytes = counters.flop_per_launch, counters.dram_bytes_per_launch
   if flop == 0 or not (flop or bytes) then return nil end
   local point = { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
@@ -257,31 +256,25 @@ local function why_left_out(kernel, point)
 end
 
 
--- Of the measured kernels those without a dot: list of { why, kernels (ids) }.
-local function left_out(kernels, drawn)
-  local list, by_why, point_of = json.list {}, {}, {}
-  for _, point in ipairs(drawn) do point_of[point.kernel] = point end
-  for _, kernel in ipairs(kernels) do
-    local why = kernel.counters and why_left_out(kernel, point_of[kernel.id])
-    if why then
-      local one = lists.entry(list, by_why, why, { why = why, kernels = json.list {} })
-      table.insert(one.kernels, kernel.id)
-    end
-  end
-  return list
-end
-
-
--- results.roofline; left_out counts measured kernels without a point.
+-- results.roofline; left_out counts measured kernels without a point, without_dot names those
+-- without a dot: list of { why, kernels (ids) }.
 function limits.add_roofline(results, kernels)
   local gpu = results.hardware
   if not gpu then return end
-  local measured = lists.sum(kernels, function(kernel) return kernel.counters and 1 or 0 end)
-  local drawn = json.list(lists.map(kernels, function(kernel) return kernel_point(kernel, gpu) end))
+  local drawn, without, by_why, left_out = json.list {}, json.list {}, {}, 0
+  for _, kernel in ipairs(lists.filtered(kernels, "counters")) do
+    local point = kernel_point(kernel, gpu)
+    drawn[#drawn + 1], left_out = point, left_out + (point and 0 or 1)
+    local why = why_left_out(kernel, point)
+    if why then
+      local one = lists.entry(without, by_why, why, { why = why, kernels = json.list {} })
+      table.insert(one.kernels, kernel.id)
+    end
+  end
   results.roofline = {
     roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format, tensors = ceilings(gpu),
       vector = gpu.peaks.fp32, dram = gpu.memory, l2 = gpu.l2 },
-    kernels = drawn, left_out = measured - #drawn, without_dot = left_out(kernels, drawn),
+    kernels = drawn, left_out = left_out, without_dot = without,
     stages = json.list(lists.map(results.stages, function(stage)
       return stage_point(stage, gpu)
     end)),
