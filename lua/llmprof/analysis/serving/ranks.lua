@@ -19,7 +19,6 @@ local ranks = require "llmprof.ranks"
 local rows = require "llmprof.ranks.rows"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
-local steps = require "llmprof.analysis.stages.steps"
 local version = require "llmprof.version"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
@@ -80,8 +79,7 @@ local function infer_steps(trace, member, alone, found)
   local made = infer.stages(seen_by(trace, member), STAGES)
   local instances = made and made.instances or {}
   for _, instance in ipairs(instances) do instance.wall = instance.stop - instance.start end
-  local repeats = cold.judge(instances, cold.number_repeats(STAGES, instances), "auto")
-  cold.judge_openings(steps.runs(instances), repeats)
+  cold.judge(instances, cold.number_repeats(STAGES, instances), "auto")
   return inferred_steps(instances)
 end
 

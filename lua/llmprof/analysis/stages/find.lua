@@ -421,14 +421,10 @@ function stages.find(trace, declared, policy, overlap)
       if #marked > 1 then marked[#marked].cold = true end
     end
   end
-  local repeats = cold.judge(instances, count, policy)
-  if by_engine then cold.judge_first(instances, repeats, policy) end
+  local repeats = cold.judge(instances, count, policy, by_engine)
   for _, instance in ipairs(instances) do -- what a program does once is in no figure of its work
     local stage = lists.find(declared, "name", instance.stage)
     if stage and stage.once then instance.used = false end
-  end
-  if cold.are_judged(policy, "openings") then
-    cold.judge_openings(steps.runs(instances, by_engine), repeats)
   end
   local missing = lists.map(declared, function(stage)
     return not lists.find(instances, "stage", stage.name) and stage.name or nil

@@ -21,6 +21,7 @@
 local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
+local steps = require "llmprof.analysis.stages.steps"
 
 local cold = {}
 
@@ -75,8 +76,8 @@ local function time_of(instances)
   local function lacks_steps(instance) return not instance.steps end
   local lanes = lists.grouped(instances, function(instance) return instance.lane or "" end)
   return (lists.largest(lists.map(lanes, function(own)
-    local steps = not lists.any(own, lacks_steps) and lists.flat(own, "steps")
-    return { ns = lists.sum(own, "wall"), steps = steps and #steps or nil }
+    local all = not lists.any(own, lacks_steps) and lists.flat(own, "steps")
+    return { ns = lists.sum(own, "wall"), steps = all and #all or nil }
   end), "ns"))
 end
 
@@ -205,8 +206,8 @@ end
 local function length(step) return step.stop - step.start end
 
 
-local function lengths(steps, first)
-  return lists.map(table.move(steps, first, #steps, 1, {}), length)
+local function lengths(list, first)
+  return lists.map(table.move(list, first, #list, 1, {}), length)
 end
 
 
@@ -246,15 +247,13 @@ local function judge_opening(run)
 end
 
 
--- Mark the cold first steps of runs (of llmprof.analysis.stages.steps), and say so in repeats, once
--- for a stage. Of several ranks' steps each counts.
-function cold.judge_openings(runs, repeats)
-  local left_out = repeats.left_out or {}
+-- Mark the cold first steps of runs (of llmprof.analysis.stages.steps), and list them, once for a
+-- stage. Of several ranks' steps each counts.
+local function judge_openings(runs, list)
   for _, own in ipairs(lists.grouped(lists.map(runs, judge_opening), "stage")) do
-    left_out[#left_out + 1] = { stage = own[1].stage, rep = own[1].rep, openings = #own,
+    list[#list + 1] = { stage = own[1].stage, rep = own[1].rep, openings = #own,
       ns = lists.sum(own, "ns") // #own, usual_ns = lists.sum(own, "usual_ns") / #own }
   end
-  repeats.left_out = #left_out > 0 and left_out or nil
 end
 
 
@@ -298,28 +297,25 @@ end
 
 
 -- How many were left out of a stage when the same capture was judged before.
-local function judged_first(repeats, stage, rank)
-  return lists.map(repeats.left_out or {}, function(entry)
+local function judged_first(before, stage, rank)
+  return lists.map(before, function(entry)
     return entry.stage == stage and entry.rank == rank and entry.first or nil
   end)[1] or 0
 end
 
 
--- Mark the steps that an engine begins its stages cold with, and say so in repeats; policy as
--- of cold.judge. Instances are each a step, in order.
-function cold.judge_first(instances, repeats, policy)
-  if policy ~= "auto" and type(policy) ~= "table" then return end
-  local left_out, several = repeats.left_out or {}, #lists.grouped(instances, "rank") > 1
-  for _, list in ipairs(lists.grouped(instances, function(instance)
+-- Mark the steps that an engine begins its stages cold with, and list them. Instances are each a
+-- step, in order; before: what was left out of the same capture, nil where it was not judged.
+local function judge_first(instances, list, before)
+  local several = #lists.grouped(instances, "rank") > 1
+  for _, own in ipairs(lists.grouped(instances, function(instance)
     return not instance.parent and ("%s %s"):format(instance.stage, instance.rank) or nil
   end)) do
-    local rank = several and list[1].rank or nil
-    local count = policy == "auto" and first_cold(list)
-      or policy ~= "auto" and math.min(judged_first(policy, list[1].stage, rank), #list - 1)
-      or 0
-    if count > 0 then left_out[#left_out + 1] = leave_first_out(list, count, rank) end
+    local rank = several and own[1].rank or nil
+    local count = before and math.min(judged_first(before, own[1].stage, rank), #own - 1)
+      or not before and first_cold(own) or 0
+    if count > 0 then list[#list + 1] = leave_first_out(own, count, rank) end
   end
-  repeats.left_out = #left_out > 0 and left_out or nil
 end
 
 
@@ -340,32 +336,21 @@ local function slowdown_of(instances, count)
 end
 
 
--- What a judgement of the same capture left out, as cold_stages gives it; nil where it does not
--- list the first repeat that it left out.
-local function as_before(repeats)
-  local list = lists.filtered(repeats.left_out or {}, cold.is_stage)
-  return (#list > 0 or not repeats.skipped_first) and list or nil
-end
-
-
--- Are cold steps to be looked for? policy: of cold.judge; field: what entries of repeats.left_out
--- about them have.
-function cold.are_judged(policy, field)
-  if type(policy) ~= "table" then return policy == "auto" end
-  return lists.any(policy.left_out or {}, function(entry) return entry[field] end)
-end
-
-
 -- Give each instance `used`, and each cold step `cold`. policy: repeats.skip_first,
--- or what was judged of the same capture, repeats of results.
+-- or what was judged of the same capture, repeats of results; by_engine: instances are its steps.
 -- Returns { count, used, skipped_first (all of the first repeat is left out),
 -- slowdown, first_is_outlier, first_excess_ns (nil for one repeat), left_out (nil
--- when nothing is) }.
-function cold.judge(instances, count, policy)
-  local judged = type(policy) == "table" and as_before(policy) or nil
-  local left_out, stage_count = cold_stages(instances, count,
-    type(policy) == "table" and policy.skipped_first and "yes" or policy)
-  left_out = judged or lists.add(left_out, cut_stages(instances))
+-- when nothing is), cut (stages of which nothing but one that was cut was recorded) }.
+function cold.judge(instances, count, policy, by_engine)
+  local before = type(policy) == "table" and (policy.left_out or {}) or nil
+  local first = before and policy.skipped_first
+  local left_out, stage_count = cold_stages(instances, count, first and "yes" or policy)
+  local as_before = lists.filtered(before or {}, cold.is_stage)
+  if before and (#as_before > 0 or not first) then
+    left_out = as_before
+  else
+    lists.add(left_out, cut_stages(instances))
+  end
   local slowdown, excess = slowdown_of(instances, count)
   local without = skipped(left_out, stage_count)
   local repeats = { count = count, used = count - without, skipped_first = without > 0,
@@ -374,14 +359,18 @@ function cold.judge(instances, count, policy)
   for _, instance in ipairs(instances) do
     instance.used = not cold.left_out(repeats, instance.rep, instance.stage, instance.parent)
   end
-  -- stages of which nothing but one that was cut was recorded
   local cut = lists.map(instances, function(one)
     return one.cut and one.used and one.stage or nil
   end)
   repeats.cut = #cut > 0 and cut or nil
-  local with_steps = cold.are_judged(policy, "step") and lists.grouped(instances,
+  local function are_judged(field) -- that entries about such steps have
+    return before and lists.any(before, field) or policy == "auto"
+  end
+  local with_steps = are_judged "step" and lists.grouped(instances,
     function(one) return one.used and one.steps and one.stage or nil end) or {}
   for _, own in ipairs(with_steps) do judge_steps(own, left_out) end
+  if by_engine and (before or policy == "auto") then judge_first(instances, left_out, before) end
+  if are_judged "openings" then judge_openings(steps.runs(instances, by_engine), left_out) end
   if #left_out == 0 then repeats.left_out = nil end
   return repeats
 end
