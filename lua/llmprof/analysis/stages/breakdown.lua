@@ -5,6 +5,8 @@ local categories = require "llmprof.analysis.kernels.categories"
 local check = require("llmprof.process.errors").check
 local json = require "llmprof.json"
 local overhead = require "llmprof.analysis.latency.overhead"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
 local tuple = require("llmprof.tables.keys").tuple
 local spans = require "llmprof.spans"
 local stage_summary = require "llmprof.analysis.stages.summary"
@@ -30,14 +32,20 @@ local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages",
 -- and starts next: the copy of a token that ends a step is another wait than
 -- the copies of a router's counts in each layer.
 
--- Operations of each thread that launched some, those of one call in the order in which they ran;
--- nil of others.
-local function by_thread(ops)
-  local list = {}
+-- Operations of each thread that launched some, those of one call in the order in which they ran,
+-- with what they are: `what`, their kind or a kernel's category, and the `copied` bytes; nil of
+-- others.
+local function by_thread(ops, of_name)
+  local all, list = check(ops:where {}), {}
+  rows.extend(all, { "kind", "name" }, { { name = "what", type = "string", get = function(key)
+    return key.kind == "kernel" and of_name[key.name] or key.kind
+  end } })
+  rows.extend(all, { "kind", "bytes" }, { { name = "copied", type = "integer",
+    get = function(key) return key.kind == "copy" and key.bytes end } })
   return function(pid, tid)
     local key = tuple(pid, tid)
     if list[key] == nil then
-      local own = check(check(ops:where { launch_pid = pid, launch_tid = tid }):sort {
+      local own = check(check(all:where { launch_pid = pid, launch_tid = tid }):sort {
         { "start" }, { "end" }, { "name" } })
       list[key] = #own > 0 and own or false
     end
@@ -46,55 +54,21 @@ local function by_thread(ops)
 end
 
 
--- What is told of an operation, as columns of the calls beside it.
-local TOLD = { "kind", "bytes", "name" }
+local BY = { "before", "bytes", "after" }
 
--- Add what a thread had started last before each of these calls of it, and what it
--- starts next: before_kind, ..., after_kind, ...; and `ahead`, how long what it had started last
--- goes on when the call returns: it has waited for something earlier.
+-- Calls of one thread with what it had started last before each of them, and what it starts next;
+-- and `ahead`, how long what it had started last goes on when the call returns: it has waited for
+-- something earlier.
 local function add_neighbours(calls, ops)
-  for side, column in pairs { before = "start", after = "end" } do
-    calls:beside { column = column, other = ops, there = "api_start", before = side == "before",
-      name = side }
-    for _, name in ipairs(TOLD) do spans.look_up(calls, side, ops, name, side .. "_" .. name) end
-  end
-  spans.look_up(calls, "before", ops, "end", "before_end")
-  check(calls:compute { name = "ahead", steps = { { "before_end" }, -1, { "end" }, "*", "+" } })
-  return calls
-end
-
-
--- What an operation is: its kind, or a kernel's category; and a copy's bytes.
-local function describe(row, side, of_name)
-  local kind = row[side .. "_kind"]
-  if kind ~= "kernel" then return kind, kind == "copy" and row[side .. "_bytes"] or nil end
-  return of_name[row[side .. "_name"]] or "kernel"
-end
-
-
--- ---- groups ----
-
-local BY = { "before_kind", "before_bytes", "before_name", "after_kind", "after_name" }
-
-local function key_of(row, of_name)
-  local before, bytes = describe(row, "before", of_name)
-  local after = describe(row, "after", of_name)
-  return ("%s/%s/%s"):format(before or "", bytes or "", after or ""), before, bytes, after
-end
-
-
--- Add the calls of one thread to the groups, a list and these by key.
-local function add_calls(list, groups, calls, of_name)
-  for _, row in ipairs(calls:group { by = BY, total = { "duration" } }) do
-    local key, before, bytes, after = key_of(row, of_name)
-    local group = lists.entry(list, groups, key,
-      { before = before, bytes = bytes, after = after, calls = 0, ns = 0 })
-    group.calls, group.ns = group.calls + row.count, group.ns + row.duration.total
-  end
-  for _, row in ipairs(check(calls:where { { "ahead", ">", 0 } }):group { by = BY }) do
-    local group = groups[key_of(row, of_name)]
-    group.ahead = (group.ahead or 0) + row.count
-  end
+  calls:beside { column = "start", other = ops, there = "api_start", before = true, name = "last" }
+  calls:beside { column = "end", other = ops, there = "api_start", before = false, name = "next" }
+  spans.look_up(calls, "last", ops, "what", "before")
+  spans.look_up(calls, "last", ops, "copied", "bytes")
+  spans.look_up(calls, "next", ops, "what", "after")
+  spans.look_up(calls, "last", ops, "end", "last_end")
+  check(calls:compute { name = "ahead", type = "integer",
+    steps = { { "last_end" }, -1, { "end" }, "*", "+" } })
+  return calls:select { "before", "bytes", "after", "duration", "ahead" }
 end
 
 
@@ -104,24 +78,29 @@ end
 -- copy), after (what it starts next), calls, ns, ahead (calls that return while what was started
 -- last goes on; means per instance) }. kernels: of analysis.kernels.table.
 function breakdown.waits_grouper(trace, ops, kernels)
-  local api = check(trace:frame "api")
+  local api, of_name = check(trace:frame "api"), {}
   local waiting_calls = check(api:where { name = waiting.names(trace, "sync") })
-  local ops_of, of_name = by_thread(ops), {}
   for _, kernel in ipairs(kernels) do of_name[kernel.name] = kernel.category end
+  local ops_of = by_thread(ops, of_name)
   return function(instances)
-    local inside, list, groups = steps.within(waiting_calls, instances), json.list {}, {}
+    local inside, list = steps.within(waiting_calls, instances), {}
     for _, thread in ipairs(inside:group { by = { "pid", "tid" } }) do
       local own = thread.tid and ops_of(thread.pid, thread.tid)
-      if own then
-        local calls = check(inside:where { pid = thread.pid, tid = thread.tid })
-        add_calls(list, groups, add_neighbours(calls, own), of_name)
-      end
+      list[#list + 1] = own and add_neighbours(check(inside:where { pid = thread.pid,
+        tid = thread.tid }), own)
     end
-    for _, group in ipairs(list) do
-      group.calls, group.ns = group.calls / #instances, group.ns / #instances
-      group.ahead = group.ahead and group.ahead / #instances
+    if #list == 0 then return json.list {} end
+    local all, ahead = pack.join(list), {}
+    local function key_of(row) return tuple(row.before, row.bytes, row.after) end
+    for _, row in ipairs(check(all:where { { "ahead", ">", 0 } }):group { by = BY }) do
+      ahead[key_of(row)] = row.count / #instances
     end
-    return lists.sort(list, "-calls", "-ns", "after")
+    return lists.sort(json.list(lists.map(all:group { by = BY, total = { "duration" } },
+      function(row)
+        return { before = row.before, bytes = row.bytes, after = row.after,
+          calls = row.count / #instances, ns = row.duration.total / #instances,
+          ahead = ahead[key_of(row)] }
+      end)), "-calls", "-ns", "after")
   end
 end
 

@@ -191,12 +191,6 @@ function families.gemm(read)
   if architecture and base:find "stages" then return library(base, architecture) end
   local inner = read.args[1] and read.args[1]:match "^[%w_]*cutlass_[%w_]+"
   if inner then return library(inner:sub(1, 512), "cutlass") end
-  if base:find "^implicit_convolve" then
-    return families.of("conv implicit gemm", families.dtypes(read.args, 1))
-  end
-  if base:find "^gemv" then
-    return families.of(base:gsub("_kernel.*$", ""), families.dtypes(read.args, 2))
-  end
 end
 
 

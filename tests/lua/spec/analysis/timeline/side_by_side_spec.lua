@@ -68,8 +68,8 @@ describe("stages of two processes side by side", function()
 
   it("have their own calls", function()
     local time = waiting.api_time(trace)(decodes())
-    assert.same({ calls = 12, ns = 1200 }, time.sync)
-    assert.same({ calls = 12, ns = 120 }, time.launch)
+    assert.same({ calls = 3, ns = 300 }, time.sync)
+    assert.same({ calls = 3, ns = 30 }, time.launch)
   end)
 
   it("wait for the GPU once a step", function()
