@@ -75,13 +75,9 @@ end
 
 -- What the results tell of objects: the fields that their schema declares.
 local function records(definition, list)
-  local fields, made = document.fields("results", definition), json.list {}
-  for i, object in ipairs(list) do
-    local one = {}
-    for _, field in ipairs(fields) do one[field] = object[field] end
-    made[i] = one
-  end
-  return made
+  return json.list(lists.map(list, function(object)
+    return document.record(object, "results", definition)
+  end))
 end
 
 
@@ -99,8 +95,7 @@ end
 
 
 local function results_of(fields)
-  local results = {}
-  for _, name in ipairs(document.fields "results") do results[name] = fields[name] end
+  local results = document.record(fields, "results")
   results.schema_version = 1
   results.run = { id = fields.run_id, recipe = fields.recipe, created = clock.timestamp(),
     llmprof = version.version, top_n = fields.top_n }
@@ -109,7 +104,8 @@ local function results_of(fields)
     results.operators = merged(fields.operators)
     results.operators.launches, results.operators.joined = nil, fields.joined
   end
-  results.inferred = fields.inferred and records("inferred", { fields.inferred })[1]
+  results.inferred = fields.inferred and document.record(fields.inferred, "results",
+    "inferred")
   results.ranks = fields.trace and fields.ranks -- their times are on its clock
   results.kernels = records("kernel", fields.kernels or {})
   results.other_kernels = fields.kernels and fields.kernels.others

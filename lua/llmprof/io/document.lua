@@ -52,6 +52,14 @@ function document.fields(name, definition)
 end
 
 
+-- Of an object the fields that a definition of a schema has; without one the schema itself.
+function document.record(object, name, definition)
+  local made = {}
+  for _, field in ipairs(document.fields(name, definition)) do made[field] = object[field] end
+  return made
+end
+
+
 -- ---- reading ----
 
 -- What is wrong first with a value ("$.stages[1].name: string expected, got 1"), or

@@ -303,10 +303,8 @@ end
 
 -- Of each rank what the results tell.
 local function rank_records(list)
-  local fields = document.fields("results", "rank")
   return json.list(lists.map(list, function(rank)
-    local record = {}
-    for _, key in ipairs(fields) do record[key] = rank[key] end
+    local record = document.record(rank, "results", "rank")
     record.file = rank.file:match "([^/]*)$"
     return record
   end))

@@ -22,7 +22,8 @@ local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local stages = require "llmprof.analysis.stages.find"
 local figures = require "llmprof.nvidia.ncu.figures"
-local tuple = require("llmprof.tables.keys").tuple
+local occupancy = require "llmprof.analysis.kernels.occupancy"
+local spans = require "llmprof.spans"
 local lists = require "llmprof.tables.lists"
 
 local counters = {}
@@ -62,29 +63,29 @@ function counters.stage_finder(found)
 end
 
 
--- Rows of the launches that say their correlation id: by process and id.
-local function correlated(launches)
-  local rows, ids, frame = {}, {}, launches.frame
-  local pids = frame:values "pid"
-  for row, id in ipairs(frame:values "correlation") do
-    if id and id ~= 0 then ids[#ids + 1], rows[tuple(pids[row], id)] = id, row end
-  end
-  return rows, ids
-end
-
+-- What a launch is known by in the timeline, too.
+local LAUNCH = { "pid", "correlation" }
 
 -- By row, the kernel that a launch is in the timeline: { name, stage }; and how many are.
 local function same_launches(launches, trace, found)
-  local rows, ids = correlated(launches)
   local same, count = {}, 0
+  local ids = lists.filtered(launches.frame:values "correlation", function(id)
+    return id and id ~= 0
+  end)
   if not trace or #ids == 0 then return same, count end
-  local frame = errors.check(trace:frame "kernels"):where { { "correlation", "==", ids },
+  local kernels = errors.check(trace:frame "kernels"):where { { "correlation", "==", ids },
     { "graph_node", "==", false } }
-  stages.label(trace, frame, found)
-  for _, kernel in ipairs(frame:group { by = { "pid", "correlation", "name", "stage" } }) do
-    local row = rows[tuple(kernel.pid, kernel.correlation)]
-    if row and not same[row] then
-      same[row], count = { name = kernel.name, stage = kernel.stage or stages.WHOLE_RUN }, count + 1
+  stages.label(trace, kernels, found)
+  local view = launches.frame:select(LAUNCH):match { by = LAUNCH, other = kernels, keys = LAUNCH,
+    name = "row" }
+  for _, column in ipairs { "name", "stage" } do
+    spans.look_up(view, "row", kernels, column, column)
+  end
+  local names, marked = view:values "name", view:values "stage"
+  for row, place in ipairs(view:values "row") do
+    if place then
+      same[row] = { name = names[row] or nil, stage = marked[row] or stages.WHOLE_RUN }
+      count = count + 1
     end
   end
   return same, count
@@ -159,21 +160,14 @@ local function add_rates(row, limits)
 end
 
 
--- What each of ncu's block limits stands for.
-local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" },
-  { "warps", "the block's size" }, { "blocks", "blocks per SM" }, { "barriers", "barriers" } }
-
 -- What keeps a launch from having more warps on an SM: a grid of less than one
 -- wave, else the smallest limit. nil when it was not measured.
 local function limiter_of(launches, row)
   local waves = launches:get(row, "waves")
-  if waves and waves < ncu.FULL_WAVE then return "the grid's size" end
-  local least, name = math.huge, nil
-  for _, limit in ipairs(LIMITS) do
-    local blocks = launches:get(row, "occupancy.limits." .. limit[1])
-    if blocks and blocks < least then least, name = blocks, limit[2] end
-  end
-  return name
+  if waves and waves < ncu.FULL_WAVE then return occupancy.GRID end
+  return select(2, occupancy.least(function(limit)
+    return launches:get(row, "occupancy.limits." .. limit)
+  end))
 end
 
 
@@ -338,12 +332,9 @@ local function counters_of(kernel, launches, chosen, confidence)
     local calls, ns = lists.sum(rows, "calls"), lists.sum(rows, "total_ns")
     made.measured_calls, made.timeline_ns = calls, calls > 0 and ns / calls or nil
     made.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
-    local fields = document.fields("results", "shape_counters")
     made.shapes = json.list(lists.map(rows, function(row)
       add_bound(row)
-      local record = {}
-      for _, key in ipairs(fields) do record[key] = row[key] end
-      return record
+      return document.record(row, "results", "shape_counters")
     end))
   end
   add_stalls(made)

@@ -35,7 +35,7 @@ local WARP = 32
 local function round_up(value, unit) return (value + unit - 1) // unit * unit end
 
 
--- Blocks that an SM holds by each limit: registers, shared, warps, blocks (absent: it limits
+-- Blocks that an SM holds by each limit: registers, shared_mem, warps, blocks (absent: it limits
 -- nothing); nil where chip, registers or shared memory are not known. Then the warps of a
 -- block, and the chip.
 function occupancy.limits(shape, capability)
@@ -49,16 +49,27 @@ function occupancy.limits(shape, capability)
     chip.unit or SHARED_UNIT)
   return { blocks = chip.blocks, warps = chip.warps // warps,
     registers = registers > 0 and PART_REGISTERS // registers * PARTS // warps or nil,
-    shared = shared > 0 and chip.shared // shared or nil }, warps, chip
+    shared_mem = shared > 0 and chip.shared // shared or nil }, warps, chip
 end
 
 
 -- In the order in which they are named where they are equal.
-local NAMES = { { "registers", "registers" }, { "shared", "shared memory" },
-  { "warps", "the block's size" }, { "blocks", "blocks per SM" } }
+local NAMES = { { "registers", "registers" }, { "shared_mem", "shared memory" },
+  { "warps", "the block's size" }, { "blocks", "blocks per SM" }, { "barriers", "barriers" } }
 
 -- A grid of less than one wave.
-local GRID = "the grid's size"
+occupancy.GRID = "the grid's size"
+
+
+-- The smallest of the limits that blocks_of(limit) knows, in blocks, and what it is called.
+function occupancy.least(blocks_of)
+  local least, name = math.huge, nil
+  for _, entry in ipairs(NAMES) do
+    local blocks = blocks_of(entry[1])
+    if blocks and blocks < least then least, name = blocks, entry[2] end
+  end
+  return least, name
+end
 
 
 -- What follows for a shape (results.json, launch): { occupancy_percent, limiter (nil where an SM
@@ -67,17 +78,13 @@ local GRID = "the grid's size"
 function occupancy.of(shape, capability, sm_count)
   local limits, warps, chip = occupancy.limits(shape, capability)
   if not limits then return nil end
-  local least, name = math.huge, nil
-  for _, entry in ipairs(NAMES) do
-    local blocks = limits[entry[1]]
-    if blocks and blocks < least then least, name = blocks, entry[2] end
-  end
+  local least, name = occupancy.least(function(limit) return limits[limit] end)
   if least == 0 then return nil end -- it was launched, so a limit is not as here
   local made = { occupancy_percent = 100 * least * warps / chip.warps,
     limiter = least * warps < chip.warps and name or nil }
   if sm_count and sm_count > 0 and shape.grid then
     made.waves = shape.grid[1] * shape.grid[2] * shape.grid[3] / (least * sm_count)
-    if made.waves < 1 then made.limiter = GRID end
+    if made.waves < 1 then made.limiter = occupancy.GRID end
     local rounds = math.ceil(made.waves)
     made.tail_share = made.waves > 1 and 1 - made.waves / rounds or nil
   end

@@ -32,7 +32,7 @@ describe("occupancy", function()
         row.launch__occupancy_limit_blocks },
         { limits.registers + 0.0, limits.warps + 0.0, limits.blocks + 0.0 })
       -- the driver may give an SM less shared memory than it has, as long as that is enough
-      assert.is_true(limits.shared >= row.launch__occupancy_limit_shared_mem)
+      assert.is_true(limits.shared_mem >= row.launch__occupancy_limit_shared_mem)
       assert.near(row.sm__maximum_warps_per_active_cycle_pct, made.occupancy_percent, 0.006)
       assert.near(row.launch__waves_per_multiprocessor, made.waves, 0.005)
       count, limiters[made.limiter or "none"] = count + 1, true
