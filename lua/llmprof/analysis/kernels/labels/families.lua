@@ -1,5 +1,7 @@
 -- Families of kernels: each a function of what families.read says of a name, which gives a label,
 -- or nil when the kernel is not of the family.
+local lists = require "llmprof.tables.lists"
+
 local families = {}
 
 
@@ -206,56 +208,43 @@ local main = { "scaled_dot_product_attention", "mm", "addmm", "bmm", "rms_norm",
   "mean", "sum", "argmax", "amax", "cat", "mul", "add", "_to_copy" }
 
 -- Names of operations with more than one word, so that they stay together.
-local compound = { "scaled_dot_product_attention", "native_layer_norm", "fused_add_rms_norm",
-  "layer_norm", "rms_norm", "_log_softmax", "_softmax", "_to_copy", "masked_fill", "bitwise_and",
+local compound = { "scaled_dot_product_attention", "native_layer_norm", "layer_norm",
+  "rms_norm", "_log_softmax", "_softmax", "_to_copy", "masked_fill", "bitwise_and",
   "bitwise_not", "bitwise_or", "index_select", "index_put", "new_zeros", "slice_scatter",
   "split_with_sizes" }
 
--- The operations in a name's middle part, in order.
+-- The operations in a name's middle part, each once: "fused_add_rms_norm" is an addition and a
+-- norm.
 local function operations_in(middle)
+  local text = middle:gsub("fused_add_", "add_")
   local list, at = {}, 1
-  while at <= #middle do
+  while at <= #text do
     local word
     for _, known in ipairs(compound) do
-      if middle:sub(at, at + #known - 1) == known then word = known break end
+      if text:sub(at, at + #known - 1) == known then word = known break end
     end
-    word = word or middle:match("^[^_]+", at)
-    if word then list[#list + 1] = word end
+    word = word or text:match("^[^_]+", at)
+    if word and not lists.has(list, word) then list[#list + 1] = word end
     at = at + (word and #word or 0) + 1
   end
   return list
 end
 
 
--- "fused_add_rms_norm" is an addition and a norm.
-local function apart(list)
-  local made, seen = {}, {}
-  local function add(word)
-    if not seen[word] then seen[word], made[#made + 1] = true, word end
-  end
-  for _, word in ipairs(list) do
-    local second = word:match "^fused_add_(.*)$"
-    if second then add "add" add(second) else add(word) end
-  end
-  return made
-end
-
-
-local function split(list)
-  for _, wanted in ipairs(main) do
-    for i, word in ipairs(list) do
-      if word == wanted then return table.remove(list, i), list end
-    end
-  end
-  return table.remove(list, 1), list
+-- What a kernel is called by, of what it does.
+local function main_of(list)
+  return lists.map(main, function(word) return lists.has(list, word) and word or nil end)[1]
+    or list[1]
 end
 
 
 function families.triton(read)
   local kind, middle, number = read.base:match "^triton_(%l+)_fused_?(.-)_?(%d+)$"
   if not kind then return nil end
-  local word, others = split(apart(operations_in(middle)))
+  local list = operations_in(middle)
+  local word = main_of(list)
   if not word then return ("triton %s #%s"):format(kind, number) end
+  local others = lists.filtered(list, function(other) return other ~= word end)
   local with = others[1] and ", fused with " .. table.concat(others, ", ") or ""
   return ("%s (triton%s)"):format(word:gsub("^_", ""), with)
 end
