@@ -42,21 +42,12 @@ function framework.of(given)
 end
 
 
--- ---- the trace ----
-
--- The serving engine whose ranges or kernels are in the trace: { name, title }, nil
--- where none is known.
-local function engine_of(tags, names)
-  local said = engines.recognise(tags)
-  local engine = said and said.engine or engines.of_kernels(names)
-  return engine and { name = engine.name, title = engine.title } or nil
-end
-
-
 function framework.run(state)
   local tags = lists.map(errors.check(state.trace:frame "ranges"):group { by = { "tag" } }, "tag")
   local names = lists.map(state.kernels or {}, function(kernel) return kernel.name:lower() end)
-  state.engine = engine_of(tags, names)
+  local said = engines.recognise(tags)
+  local engine = said and said.engine or engines.of_kernels(names)
+  state.engine = engine and { name = engine.name, title = engine.title } or nil
   state.framework = framework.of { engine = state.engine, names = names, tags = tags,
     metrics = state.metrics, operators = state.operators }
 end

@@ -45,10 +45,8 @@ local function from_recipe(given, stage)
   if said == nil then return nil end
   local made = type(said) == "table" and { flops = said.flops, bytes = said.bytes }
     or { flops = said }
-  local good = (made.flops ~= nil or made.bytes ~= nil)
-    and (made.flops == nil or is_amount(made.flops))
-    and (made.bytes == nil or is_amount(made.bytes))
-  if not good then
+  if next(made) == nil or made.flops ~= nil and not is_amount(made.flops)
+    or made.bytes ~= nil and not is_amount(made.bytes) then
     errors.raise("usage", ("flops: stage '%s': a number above 0 or { flops =, bytes = } is "
       .. "expected"):format(stage.name))
   end
@@ -185,18 +183,16 @@ end
 function work.add(stages, given)
   local wrong = contradiction(given)
   if wrong then given = setmetatable({ arch = false }, { __index = given }) end
-  local own_stage, any = {}, false
+  local own_stage = {}
   for _, stage in ipairs(stages) do own_stage[range_name.role(stage.name)] = not stage.parent end
   for _, stage in ipairs(stages) do
-    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
-    stage.cost = cost
-    any = any or cost ~= nil
+    stage.cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
   end
   if wrong then
     return { what = "the model's cost", why = wrong,
       how = "model.arch or model.config of the model that ran" }
   end
-  if any then return nil end
+  if lists.any(stages, "cost") then return nil end
   if given.arch then
     return { what = "the model's cost", why = "the run does not say how many tokens it had",
       how = "a workload that writes metrics.json, as docs/workload.md describes" }

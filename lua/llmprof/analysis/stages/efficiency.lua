@@ -176,8 +176,8 @@ end
 -- floor of the sums, which is lower, where every stage has one.
 local function add_floors(made, stages)
   local floor, bound = sum_of_floors(lists.map(stages, function(stage)
-    local own = stage.efficiency
-    return { name = stage.name, floor = own.floor_ns, bound = own.floor_bound }
+    return { name = stage.name, floor = stage.efficiency.floor_ns,
+      bound = stage.efficiency.floor_bound }
   end), "sum of the stages' floor_ns")
   if not floor then return end
   made.floor_ns, made.floor_bound = floor, bound
@@ -188,25 +188,20 @@ end
 
 -- All stages without a parent as one; nil when one of them has no cost.
 local function whole_record(results)
-  local known, sources, top = peaks_of(results.hardware), {}, {}
+  local top = lists.filtered(results.stages, function(stage) return not stage.parent end)
+  local known, sources = peaks_of(results.hardware), {}
   known.flops, known.bytes, known.time_ns = 0.0, 0.0, 0 -- sums of integers would wrap
-  for _, stage in ipairs(results.stages) do
-    if not stage.parent then
-      local made = stage.efficiency
-      if not (made and made.time_ns and stage.cost.flops and stage.cost.bytes) then return nil end
-      known.flops = known.flops + stage.cost.flops
-      known.bytes = known.bytes + stage.cost.bytes
-      known.time_ns = known.time_ns + made.time_ns
-      sources[made.time_source] = true
-      top[#top + 1] = stage
-      known.time_source = made.time_source
-    end
+  for _, stage in ipairs(top) do
+    local made = stage.efficiency
+    if not (made and made.time_ns and stage.cost.flops and stage.cost.bytes) then return nil end
+    known.flops, known.bytes = known.flops + stage.cost.flops, known.bytes + stage.cost.bytes
+    known.time_ns, sources[made.time_source] = known.time_ns + made.time_ns, true
   end
   if known.time_ns == 0 then return nil end
-  for _, key in ipairs { "flops", "bytes" } do
-    known[key] = math.tointeger(known[key]) or known[key]
-  end
-  if next(sources, (next(sources))) then known.time_source = "plain and profiled runs" end
+  known.flops = math.tointeger(known.flops) or known.flops
+  known.bytes = math.tointeger(known.bytes) or known.bytes
+  local source = next(sources)
+  known.time_source = next(sources, source) and "plain and profiled runs" or source
   local made = record(known)
   made.flops, made.bytes = known.flops, known.bytes
   add_floors(made, top)

@@ -22,6 +22,7 @@
 local cold = require "llmprof.analysis.stages.warmup"
 local outermost = require "llmprof.analysis.stages.outermost"
 local lists = require "llmprof.tables.lists"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local trace_file = require "llmprof.trace.file"
 local check = require("llmprof.process.errors").check
 local infer = require "llmprof.analysis.stages.infer"
@@ -263,12 +264,11 @@ end
 
 local nothing = trace_file.no_kinds { busy = 0, gpu_time = 0, launches = 0 }
 
--- The same of all of some operations; and when the last of them ended.
+-- The same of all of some operations.
 local function measure_all(ops)
   local all = ops:group { total = { "duration" }, distinct = { "call" }, union = true }[1]
-  if not all then return nothing end
-  return trace_file.count_kinds(ops, { busy = all.busy, gpu_time = all.duration.total,
-    launches = all.distinct.call }), all.last
+  return all and trace_file.count_kinds(ops, { busy = all.busy, gpu_time = all.duration.total,
+    launches = all.distinct.call, done = all.last }) or nothing
 end
 
 
@@ -276,9 +276,7 @@ end
 local function measured_of(ops, instance, level, by_range)
   local ranges = instance.ranges
   if not ranges or #ranges == 1 then return by_range[instance.range] or nothing end
-  local measured
-  measured, instance.done = measure_all(check(ops:where { [level .. "_range"] = ranges }))
-  return measured
+  return measure_all(check(ops:where { [level .. "_range"] = ranges }))
 end
 
 
@@ -442,7 +440,7 @@ function stages.by_range(found, field)
   local of = {}
   for _, instance in ipairs(found.instances) do
     for _, range in ipairs(not instance.parent and (instance.ranges or { instance.range }) or {}) do
-      of[range] = instance[field]
+      of[range] = instance[field] or nil
     end
   end
   return of
@@ -451,11 +449,7 @@ end
 
 -- The range rows, or the numbers of inferred intervals, of the used instances of
 -- stages without a parent.
-function stages.used_ranges(found)
-  return lists.flat(found.instances, function(instance)
-    return instance.used and not instance.parent and (instance.ranges or { instance.range }) or nil
-  end)
-end
+function stages.used_ranges(found) return sorted_keys(stages.by_range(found, "used")) end
 
 
 return stages

@@ -54,14 +54,6 @@ local GRAPH_KEYS = { "kind", "name" }
 
 -- ---- the anchor ----
 
--- What comes back seldom enough for a step.
-local function rhythms_of(frame, keys)
-  return lists.filtered(period.rhythms(frame, keys, LEAST_STEPS), function(rhythm)
-    return rhythm.period >= LEAST_NS
-  end)
-end
-
-
 -- Does this kernel pick tokens?
 local function picks_tokens(name)
   local lower = name:lower()
@@ -89,33 +81,29 @@ end
 
 
 -- { frame, keys, rhythm, name, named, edge (of the anchor: where a step begins),
--- least (operations of a step) }, or nil.
-local function kernel_anchor(trace)
-  local frame = layers.busiest(check(trace:frame "kernels"))
+-- least (operations of a step) }, or nil. given: frame (its name), keys, edge and least; of CUDA
+-- graphs that were traced as one operation each their kind and what they are called.
+local function anchor_of(trace, given)
+  local frame = layers.busiest(check(trace:frame(given.frame)))
   if not frame then return nil end
-  local rhythms = rhythms_of(frame, KERNEL_KEYS)
-  local named = lists.filtered(rhythms, function(rhythm)
+  local rhythms = lists.filtered(period.rhythms(frame, given.keys, LEAST_STEPS), function(rhythm)
+    return rhythm.period >= LEAST_NS
+      and (not given.kind or frame:get(rhythm.row, "kind") == given.kind)
+  end)
+  local named = lists.filtered(given.kind and {} or rhythms, function(rhythm)
     local name = frame:get(rhythm.row, "name")
     return name and picks_tokens(name)
   end)
   local best = most_regular(#named > 0 and named or slowest(rhythms))
-  return best and { frame = frame, keys = KERNEL_KEYS, rhythm = best, named = #named > 0,
-    name = frame:get(best.row, "short_name") or "(unnamed kernel)", edge = "end",
-    least = LEAST_KERNELS }
+  return best and { frame = frame, keys = given.keys, rhythm = best, edge = given.edge,
+    named = given.kind ~= nil or #named > 0, least = given.least, name = given.name
+      or frame:get(best.row, "short_name") or "(unnamed kernel)" }
 end
 
 
--- The same where CUDA graphs were traced as one operation each.
-local function graph_anchor(trace)
-  local frame = layers.busiest(check(trace:frame "gpu"))
-  if not frame then return nil end
-  local graphs = lists.filtered(rhythms_of(frame, GRAPH_KEYS), function(rhythm)
-    return frame:get(rhythm.row, "kind") == "graph"
-  end)
-  local best = most_regular(slowest(graphs))
-  return best and { frame = frame, keys = GRAPH_KEYS, rhythm = best, named = true,
-    name = "CUDA graph", edge = "start", least = 1 }
-end
+local GRAPHS = { frame = "gpu", keys = GRAPH_KEYS, kind = "graph", name = "CUDA graph",
+  edge = "start", least = 1 }
+local KERNELS = { frame = "kernels", keys = KERNEL_KEYS, edge = "end", least = LEAST_KERNELS }
 
 
 -- ---- steps ----
@@ -289,7 +277,7 @@ end
 function infer.stages(trace, declared)
   local _, wanted = lists.grouped(declared, "name")
   if not wanted.decode then return nil end
-  local anchor = graph_anchor(trace) or kernel_anchor(trace)
+  local anchor = anchor_of(trace, GRAPHS) or anchor_of(trace, KERNELS)
   if not anchor then return nil end
   local generations = generations_of(anchor)
   local made = made_of(anchor, generations)

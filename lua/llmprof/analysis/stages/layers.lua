@@ -37,12 +37,6 @@ local function longest(groups, wanted)
 end
 
 
--- The group of kernels that does most of a step's attention, nil without any.
-local function attention_of(groups, classify)
-  return longest(groups, function(group) return classify(group.name) == "attention" end)
-end
-
-
 -- The part of all rows whose count is a multiple of one.
 local function multiples(counts, count)
   local sum = 0
@@ -85,7 +79,7 @@ function layers.of_kernels(frame)
   local classify = categories.classifier()
   local groups = frame:group { by = layers.KEYS, total = { "duration" } }
   local count, share = usual_count(groups)
-  local attention = attention_of(groups, classify)
+  local attention = longest(groups, function(one) return classify(one.name) == "attention" end)
   local group = attention
     or count and longest(groups, function(one) return one.count == count end)
   if not group then return nil end
@@ -132,8 +126,10 @@ end
 
 -- Does any kernel of the frame compute attention, by its name?
 function layers.has_attention(frame)
-  return attention_of(frame:group { by = { "name" }, total = { "duration" } },
-    categories.classifier()) ~= nil
+  local classify = categories.classifier()
+  return lists.any(frame:group { by = { "name" } }, function(group)
+    return group.name and classify(group.name) == "attention"
+  end)
 end
 
 

@@ -28,17 +28,6 @@ local function kernels_of(trace, tag, instances)
 end
 
 
--- The stream with most kernels, and by step when its kernels end. list: by stream and step.
-local function main_of(list)
-  local own = lists.largest(lists.grouped(list, "stream"), function(rows_of)
-    return lists.sum(rows_of, "calls")
-  end) or {}
-  local ends = {}
-  for _, row in ipairs(own) do ends[row.step_range] = row.last end
-  return own[1] and own[1].stream, ends
-end
-
-
 local function both(a, b, from, to)
   return a:gaps(from, to):join(b:gaps(from, to)):gaps(from, to)
 end
@@ -53,13 +42,16 @@ function neighbours.stream(trace, tag, instances)
   local groups = kernels:group { by = { "step_range", "stream" },
     columns = { { "calls", "count" }, { "last", "max", "end" } } }
   local list = rows.list(groups, { "step_range", "stream", "calls", "last" })
-  local main, ends = main_of(list)
   local first, last = kernels:union():span()
   if not first then return nil end
+  local main = lists.largest(kernels:group { by = { "stream" } }, "count").stream
+  local _, of_step = lists.grouped(lists.filtered(list, function(row)
+    return row.stream == main
+  end), "step_range")
   local found, held
   for _, row in ipairs(list) do
-    local done = ends[row.step_range]
-    if row.stream ~= main and done and row.last > done then
+    local of_main = of_step[row.step_range]
+    if row.stream ~= main and of_main and row.last > of_main[1].last then
       local own = check(kernels:where { step_range = row.step_range, stream = row.stream })
       held = held and held:join(own:union()) or own:union()
       found = found or { calls = 0, kernel = lists.largest(own:group { by = { "name" },

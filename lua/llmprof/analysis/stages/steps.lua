@@ -78,14 +78,11 @@ end
 -- Do ranges of several threads of a process run side by side? list: by start.
 local function threads_overlap(list)
   local last_of = {}
-  for _, span in ipairs(list) do
+  return lists.any(list, function(span)
     local last = last_of[span.pid or 0]
-    if last and span.thread and span.thread ~= last.thread and span.start < last.stop then
-      return true
-    end
     if not last or span.stop > last.stop then last_of[span.pid or 0] = span end
-  end
-  return false
+    return last and span.thread and span.thread ~= last.thread and span.start < last.stop
+  end)
 end
 
 

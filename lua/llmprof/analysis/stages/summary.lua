@@ -69,7 +69,7 @@ end
 
 -- Means of the steps of a phase over the ranks of the timeline: all of them, but one where
 -- each gave a file, since the timeline is then the first.
-function stage_summary.steps_of(ranks, name)
+local function steps_of(ranks, name)
   local group, first = lists.find(ranks.stages or {}, "phase", name), ranks.ranks[1]
   if #(ranks.files or {}) < 2 then return group end
   return group and first and lists.find(group.ranks, "rank", first.rank)
@@ -90,7 +90,7 @@ end
 -- half of the time, communication does. ranks: results.ranks; idle: find_bound's waits.
 function stage_summary.refine_by_ranks(stage, ranks, idle)
   if not ranks or idle >= stage_summary.LAUNCH_BOUND then return end
-  local group = stage_summary.steps_of(ranks, stage.name) or of_kernels(stage)
+  local group = steps_of(ranks, stage.name) or of_kernels(stage)
   if not group or (group.mean_ns or 0) == 0 then return end
   local exposed = (group.exposed_ns or 0) / group.mean_ns
   local waits = math.min((group.waiting_ns or 0) / group.mean_ns, exposed)
@@ -236,12 +236,10 @@ end
 
 -- Share of the GPU time of the stages without a parent.
 local function add_shares(list)
-  local all = 0
-  for _, stage in ipairs(list) do
-    if not stage.parent and stage.wall then all = all + stage.gpu_time_ns * stage.wall.count end
-  end
-  for _, stage in ipairs(list) do
-    if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end
+  local function time_of(stage) return stage.wall and stage.gpu_time_ns * stage.wall.count end
+  local all = lists.sum(list, function(stage) return not stage.parent and time_of(stage) end)
+  for _, stage in ipairs(all > 0 and list or {}) do
+    stage.share = time_of(stage) and time_of(stage) / all
   end
 end
 

@@ -38,9 +38,8 @@ end
 local function totals_of(trace, found, kernels)
   local ops = found.ops
   local all = ops:group { total = { "duration" }, union = true }[1]
-  local result = all and trace_file.count_kinds(ops, { gpu_time_ns = all.duration.total,
-    busy_ns = all.busy, span_ns = all.last and all.last - all.first })
-    or trace_file.no_kinds {}
+  local result = trace_file.count_kinds(ops, all and { gpu_time_ns = all.duration.total,
+    busy_ns = all.busy, span_ns = all.last and all.last - all.first } or {})
   if all and not found.whole then
     local inside = lists.sum(ops:group { by = { "stage" }, total = { "duration" } }, function(row)
       return row.stage and row.duration.total

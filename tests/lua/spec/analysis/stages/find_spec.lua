@@ -147,6 +147,6 @@ kernel 2030 2300 call=2 k
     assert.same({ { name = "whole run" } }, found.declared)
     assert.same({ { stage = "whole run", start = 1400, stop = 30150, rep = 1, used = true,
       wall = 28750, busy = 1960, idle = 26790, gpu_time = 1960, kernels = 11, copies = 4,
-      sets = 0, graphs = 0, launches = 15 } }, found.instances)
+      sets = 0, graphs = 0, launches = 15, done = 30150 } }, found.instances)
   end)
 end)
