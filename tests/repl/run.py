@@ -162,16 +162,6 @@ class Sessions(unittest.TestCase):
         session.send(CTRL_D)
         self.assertEqual(0, session.finish())
 
-    def test_history_of_older_builds(self):
-        self.history().parent.mkdir(parents=True)
-        self.history().write_text("_HiStOrY_V2_\n'of\\040old'\n", encoding="utf-8")
-        session = self.start()
-        session.send(UP)
-        session.wait("'of old'")
-        self.type(session, "", "of old")
-        session.send(CTRL_D)
-        self.assertEqual(0, session.finish())
-
     def test_request_to_end(self):
         session = self.start()
         self.type(session, "'typed'", "typed")

@@ -91,8 +91,8 @@ end
 
 -- ---- as a tree ----
 
--- The sums of paths, and of those around them, which have what is inside: by path. Numbers in a
--- path are "*", so that layers meet.
+-- The sums of paths, and of those around them, which have what is inside: list of { path, count,
+-- total, own }, each behind the one around it. Numbers in a path are "*", so that layers meet.
 local function sums_of(rows, by, column)
   local sums, list = {}, {}
   local function add(path, count, total, own)
@@ -108,34 +108,11 @@ local function sums_of(rows, by, column)
       outer, inner = outer:match "^(.*)%.([^.]*)$"
     end
   end
-  return sums, list
+  return lists.sort(list, function(one) return (one.path:gsub("%.", "\0")) end)
 end
 
 
--- Paths of a column, each behind the one around it, the largest first: list of { path, count,
--- total, own }.
-local function in_order(sums, list)
-  local below, roots, made = {}, {}, {}
-  for _, one in ipairs(list) do
-    local outer = one.path
-    repeat outer = outer:match "^(.*)%.[^.]*$" until not outer or sums[outer]
-    local to = outer and (below[outer] or {}) or roots
-    if outer then below[outer] = to end
-    to[#to + 1] = one
-  end
-  local function walk(level)
-    table.sort(level, lists.by("-total", "path"))
-    for _, one in ipairs(level) do
-      made[#made + 1] = one
-      walk(below[one.path] or {})
-    end
-  end
-  walk(roots)
-  return made
-end
-
-
--- Rows by the paths in a column ("model.layers.7.mlp"), as in_order has them.
+-- Rows by the paths in a column ("model.layers.7.mlp"), as sums_of has them.
 function combine.tree(rows, by, name)
   local path = columns.check(rows, by)
   if path.type ~= "string" then
@@ -146,7 +123,7 @@ function combine.tree(rows, by, name)
     return { name = title, type = column.type, unit = column.unit,
       get = function(one) return one[field] end }
   end
-  return combine.of_list(in_order(sums_of(rows, path.name, column.name)), {
+  return combine.of_list(sums_of(rows, path.name, column.name), {
     { name = path.name, type = "string",
       get = function(one) return one.path ~= "" and one.path end },
     { name = "count", type = "integer" }, sum(column.name, "total"), sum("self", "own") })

@@ -12,6 +12,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local group = require "llmprof.query.group"
 local lists = require "llmprof.tables.lists"
+local merged = require("llmprof.tables.keys").merged
 local show = require "llmprof.query.show"
 local tables = require "llmprof.tables"
 
@@ -82,6 +83,10 @@ end
 local function derived(self, rows)
   return wrap { rows = rows, shown = inner[self].shown, asked = asked_of(self) }
 end
+
+
+-- The same rows, printed in another way.
+local function printed(self, how) return wrap(merged(inner[self], how)) end
 
 
 local function shown_names(self)
@@ -318,12 +323,6 @@ end
 -- More rows than this are a line, not bars.
 local BARS = 50
 
--- The same rows, printed as what draw() gives.
-local function drawn(self, draw)
-  return wrap { rows = rows_of(self), shown = inner[self].shown, draw = draw }
-end
-
-
 function methods:plot(name, over)
   local rows = rows_of(self)
   local y = name and columns.check_number(rows, name, "plot").name or last_number(self)
@@ -331,9 +330,9 @@ function methods:plot(name, over)
   if x or #rows > BARS then
     local start = columns.find(rows, "start") -- or nothing but their order
     start = start and start.type ~= "string" and start.name or nil
-    return drawn(self, function() return show.line(rows, y, x or start) end)
+    return printed(self, { draw = function() return show.line(rows, y, x or start) end })
   end
-  return wrap { rows = rows, shown = inner[self].shown, limit = inner[self].limit, bar = y }
+  return printed(self, { bar = y, draw = false })
 end
 
 
@@ -345,7 +344,7 @@ function methods:strip(by)
   end
   if not name then usage("strip: by which column?", 'for example: strip("name")') end
   combine.check_times(rows, "strip")
-  return drawn(self, function() return show.strip(rows, name) end)
+  return printed(self, { draw = function() return show.strip(rows, name) end })
 end
 
 
@@ -367,8 +366,8 @@ end
 
 
 function methods:show(n)
-  return wrap { rows = rows_of(self), shown = inner[self].shown, bar = inner[self].bar,
-    limit = columns.check_count("show", n, math.huge, 0) }
+  rows_of(self)
+  return printed(self, { limit = columns.check_count("show", n, math.huge, 0) })
 end
 
 
@@ -451,9 +450,7 @@ end
 
 
 -- Names of the columns of a frame, for completion.
-function query.column_names(self)
-  return columns.names(rows_of(self))
-end
+function query.column_names(self) return columns.names(rows_of(self)) end
 
 
 -- Names of the methods, sorted.

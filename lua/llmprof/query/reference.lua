@@ -50,14 +50,6 @@ end
 local function code(value) return "`" .. tostring(value) .. "`" end
 
 
-local function type_of_key(declaration)
-  local kind = config.type_of(declaration)
-  local low, high = declaration.min, declaration.max
-  if low and high then return ("%s, %s to %s"):format(kind, low, high) end
-  return low and ("%s, %s or more"):format(kind, low) or kind
-end
-
-
 local function meaning(declaration)
   local choices = declaration.choices
   local text = declaration[1]:gsub("<", "&lt;")
@@ -75,7 +67,7 @@ function reference.keys()
       lists.map(key_sets.sorted(defaults), function(key)
         local declaration, default = defaults[key], defaults[key][2]
         if type(default) == "table" then default = "[" .. table.concat(default, ",") .. "]" end
-        return { code(key), type_of_key(declaration), default ~= nil and code(default) or "",
+        return { code(key), config.type_of(declaration), default ~= nil and code(default) or "",
           meaning(declaration) }
       end))
 end

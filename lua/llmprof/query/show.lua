@@ -143,15 +143,10 @@ function Row:__pairs()
 end
 
 
-local printed = { { key = "title", title = "column", type = "text" },
-  { key = "value", title = "value", type = "text" } }
-
 function Row:__tostring()
   local own = inner[self]
-  local lines = lists.map(show.columns(own.rows, own.names, { self }), function(column)
-    return { title = column.title, value = tables.cell(column, self) }
-  end)
-  return tables.render("table", printed, lines):sub(1, -2)
+  return show.table { frame = errors.check(own.rows:slice(own.number, own.number)),
+    names = own.names, rows = { self } }
 end
 
 

@@ -74,16 +74,8 @@ function writers.sqlite(trace, target)
 end
 
 
-local NO_STACKS = {
-  gpu = "collector.sources records them, torch.profiler with_stack=True; --stacks cpu writes "
-    .. "samples of the CPU",
-  cpu = "nsys.sample=process-tree takes them; files that cpu_stacks named lie in stacks/ of a run, "
-    .. "as they are",
-}
-
--- What stacks of a format are for.
-local USES = { folded = "speedscope.app and flame graph tools read it",
-  speedscope = "open it in speedscope.app" }
+local NO_STACKS = { hint = "collector.sources records them, torch.profiler with_stack=True; "
+  .. "samples of the CPU nsys.sample=process-tree" }
 
 
 -- Of operations where lines launched them are known, else of CPU samples; or of what --stacks
@@ -91,18 +83,18 @@ local USES = { folded = "speedscope.app and flame graph tools read it",
 local function write_stacks(trace, target, given, format)
   local kind = given.stacks or (trace:knows "lines" and "gpu" or "cpu")
   if kind == "gpu" and not trace:knows "lines" then
-    errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
+    errors.raise("nothing", "no stack of a launch is known", NO_STACKS)
   end
   local samples = check(trace:frame(kind == "gpu" and "gpu" or "cpu_samples"))
   local written, message, code = trace:write_stacks(samples, target,
     { format = format, packed = target:find "%.gz$" ~= nil })
-  if code == "empty" then errors.raise("nothing", message, { hint = NO_STACKS[kind] }) end
+  if code == "empty" then errors.raise("nothing", message, NO_STACKS) end
   check(written, message, code)
   local without = written.without_stack
-  out.write(("%s: %s in %s stacks%s; %s\n"):format(target, kind == "gpu"
+  out.write(("%s: %s in %s stacks%s; open it in speedscope.app\n"):format(target, kind == "gpu"
     and text.duration(written.weight) .. " of GPU time" or text.count(written.weight) .. " samples",
     text.count(written.stacks),
-    without > 0 and (", %s more without a stack"):format(text.count(without)) or "", USES[format]))
+    without > 0 and (", %s more without a stack"):format(text.count(without)) or ""))
 end
 
 

@@ -38,29 +38,19 @@ local function try(act)
 end
 
 
--- The lines in it, oldest first, and whether builds before this one wrote them, in libedit's
--- format: a mark in the first line, and blanks as \040.
-local function lines_of(path)
-  local contents, message, code = fs.read(path)
-  contents = errors.check(contents or code == "notfound" and "", message, code)
-  local list, rest = {}, contents:match "^_HiStOrY_V2_\n(.*)"
-  for line in (rest or contents):gmatch "[^\n]+" do
-    list[#list + 1] = rest and line:gsub("\\(%d%d%d)",
-      function(code_of) return string.char(tonumber(code_of, 8)) end) or line
-  end
-  return list, rest ~= nil
-end
-
-
 -- Read it into an editor; of a long one the end is left.
 function terminal.load(editor)
   try(function(path)
-    local list, is_old = lines_of(path)
-    for _, line in ipairs(list) do editor:remember(line) end
+    local contents, message, code = fs.read(path)
+    contents = errors.check(contents or code == "notfound" and "", message, code)
+    local list = {}
+    for line in contents:gmatch "[^\n]+" do
+      list[#list + 1] = line
+      editor:remember(line)
+    end
     latest = list[#list]
-    if is_old or #list > 2 * LINES then
-      errors.check(fs.write_soon(path,
-        table.concat(list, "\n", math.max(1, #list - LINES + 1)) .. "\n"))
+    if #list > 2 * LINES then
+      errors.check(fs.write_soon(path, table.concat(list, "\n", #list - LINES + 1) .. "\n"))
     end
   end)
 end
