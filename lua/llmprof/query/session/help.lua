@@ -13,22 +13,19 @@ local tables = require "llmprof.tables"
 
 local help = {}
 
--- What columns are: name (or "FRAME.NAME", where a frame means something else by it), what
--- it says, an example or a frame that has it. In the order of their names.
-help.fields = {
+-- What columns are: names (or "FRAME.NAME", where a frame means something else by it), what
+-- they say, an example or a frame that has them.
+local columns_known = {
   { "after", "what ended the gap: the operation that began then", "gaps" },
   { "api", "CUDA call that launched it", 'kernels:group("api"):count()' },
-  { "api_end", "when the launching call returned", 'kernels:select("api_end", "start"):head(5)' },
-  { "api_start", "when the launching call began", 'kernels:select("api_start", "start"):head(5)' },
+  { "api_start api_end", "when the launching call began, and returned", "kernels" },
   { "api_time", "how long the launching call took", 'kernels:group("api"):stats("api_time")' },
   { "batch", "requests of the step", 'steps:group("phase", "batch"):agg("count", "mean length")' },
   { "before", "what ran before the gap: the operation that ended last", "gaps" },
   { "collectives.before", "kernels between the collective before and this one", "collectives" },
   { "steps.before", "when the last of the steps before it on its rank ended", "steps" },
   { "begin", "when the GPU could begin it; of a gap when it began", "steps" },
-  { "block_x", "threads of a block, first dimension", 'kernels:group("block_x"):sum("dur")' },
-  { "block_y", "threads of a block, second dimension", 'kernels:group("block_y"):count()' },
-  { "block_z", "threads of a block, third dimension", 'kernels:group("block_z"):count()' },
+  { "block_x block_y block_z", "threads of a block, by dimension", "kernels" },
   { "bound", "what holds the kernel up, by its counters", "kernels" },
   { "busy", "time in which the GPU ran anything that it launched", "stages" },
   { "bytes", "how much was copied or set", 'transfers:group("name"):sum("bytes")' },
@@ -46,7 +43,7 @@ help.fields = {
   { "communicator", "number of NCCL's communicator", 'collectives:group("communicator"):count()' },
   { "context", "CUDA context", 'kernels:group("context"):count()' },
   { "steps.context", "requests that the step prefills", 'steps:group("context"):mean("length")' },
-  { "context_tokens", "tokens that the step prefills", "steps" },
+  { "context_tokens generation_tokens", "tokens that the step prefills, decodes", "steps" },
   { "copies", "copies and sets that the stage launched", "stages" },
   { "correlation", "number that joins a call and what it launched", "kernels" },
   { "cpu", "a step's range on the CPU without what waits for the GPU in it", "steps" },
@@ -59,13 +56,13 @@ help.fields = {
   { "direction", "from where to where a copy goes", "transfers" },
   { "domain", "NVTX domain, absent for the default one", 'ranges:group("domain"):count()' },
   { "dram_bytes", "bytes moved to and from DRAM, measured by ncu", "counters" },
-  { "dram_percent", "of DRAM's peak, measured by ncu", "kernels" },
-  { "dram_read", "of the peak of reading memory, sampled: %", 'samples:mean("dram_read")' },
-  { "dram_write", "of the peak of writing memory, sampled: %", 'samples:mean("dram_write")' },
+  { "sm_percent memory_percent dram_percent tensor_percent",
+    "of the peak of SMs, memory's busiest part, DRAM, tensor cores, by ncu", "counters" },
+  { "dram_read dram_write", "of the peak of reading, writing memory, sampled: %", "samples" },
   { "duration", "end - start; dur is the same", 'kernels:sum("duration")' },
-  { "dynamic_shared", "shared memory of a block, given at launch", "kernels" },
+  { "static_shared dynamic_shared", "shared memory of a block: compiled, at launch", "kernels" },
   { "end", 'end, since the trace began; write ["end"] in conditions', "kernels" },
-  { "first", "when the first operation of the step began", "steps" },
+  { "first last", "when its first operation began, its last one ended", "steps" },
   { "flop", "floating-point operations, measured by ncu", 'counters:sort("-flop"):top(3)' },
   { "follows", "number of the kernel that ran last before the collective", "collectives" },
   { "function", "function of the program that launched it, where stacks are known", "kernels" },
@@ -73,7 +70,6 @@ help.fields = {
   { "gap_after", "time until its stream began something else; absent for the last", "kernels" },
   { "gap_before", "time since its stream ended something; absent for the first", "kernels" },
   { "generation", "requests that the step decodes", 'steps:group("generation"):mean("length")' },
-  { "generation_tokens", "tokens that the step decodes", "steps" },
   { "gpu_gap_after", "time after it in which its GPU ran nothing; absent for the last", "kernels" },
   { "gpu_gap_before", "time before it in which its GPU ran nothing; absent for the first", "ops" },
   { "gpu", "of the time in which the GPU's front end was active, sampled: %", "samples" },
@@ -82,17 +78,13 @@ help.fields = {
   { "graph_node", "node of a CUDA graph it ran for", "kernels" },
   { "graphed", "kernels of the step that CUDA graphs launched", "steps" },
   { "graphs", "launches of CUDA graphs in the step", 'steps:group("phase"):mean("graphs")' },
-  { "grid_x", "blocks, first dimension", 'kernels:group("short", "grid_x"):count():top(5)' },
-  { "grid_y", "blocks, second dimension", 'kernels:group("grid_y"):count():top(5)' },
-  { "grid_z", "blocks, third dimension", 'kernels:group("grid_z"):count():top(5)' },
+  { "grid_x grid_y grid_z", "blocks, by dimension", "kernels" },
   { "hidden", "time of the collective in which its rank computed", "collectives" },
   { "host_memory", "kind of memory of the host in a copy", "transfers" },
   { "id", "number of the measured launch", 'counters:where { id = 0 }' },
   { "idle", "time in which the GPU ran nothing", 'stages:select("stage", "rep", "idle")' },
-  { "idle_launch", "idle time with the CPU in launches, or in what idle_sync counts", "steps" },
-  { "idle_memory", "idle time with the CPU in calls for memory, or in idle_launch's", "steps" },
-  { "idle_other", "idle time with the CPU in any CUDA call", "steps" },
-  { "idle_sync", "idle time with the CPU in synchronisation", "steps" },
+  { "idle_sync idle_launch idle_memory idle_other", "idle time with the CPU in synchronisation, "
+    .. "launches, calls for memory, any CUDA call; each with those before", "steps" },
   { "instance", "which collective, counted by when the last rank came", "collectives" },
   { "intensity", "FLOP per byte of DRAM, measured by ncu", "counters" },
   { "interval", "from the end of the step before it to its own", "steps" },
@@ -101,10 +93,8 @@ help.fields = {
   { "kind", "kernel, copy, set or graph", 'ops:group("kind"):sum("dur")' },
   { "label", "name for people: operation, types or tile, library", "kernels" },
   { "lag", "collectives that its rank is behind the others", 'collectives:group("lag"):count()' },
-  { "last", "when the last operation of the step ended", "steps" },
   { "late", "of the rank that came last: how long after the one before", "collectives" },
-  { "launch_pid", "process that launched it", 'kernels:group("launch_pid"):count()' },
-  { "launch_tid", "thread that launched it", 'kernels:group("launch_tid"):count()' },
+  { "launch_pid launch_tid", "process, thread that launched it", "kernels" },
   { "launch_time", "from the start of the launching call to the end on the GPU", "kernels" },
   { "launched", "when the first launch of the step was called", "steps" },
   { "launches", "calls that launched something", 'stages:select("stage", "rep", "launches")' },
@@ -118,16 +108,13 @@ help.fields = {
   { "level", "ranges around it on its thread; 0: none", 'ranges:group("level"):count()' },
   { "mangled_name", "name as the compiler wrote it", "kernels" },
   { "members", "ranks on which the collective was seen", 'collectives:group("members"):count()' },
-  { "memory_percent", "of the peak of the busiest part of memory, measured by ncu", "counters" },
   { "message", "bytes that NCCL said it moves", 'collectives:group("message"):count()' },
   { "ranges.message", "bytes that NCCL said the range moves", 'ranges:group("message"):count()' },
   { "module", "module of the model that launched it, by stacks or ranges", "kernels" },
   { "cpu_samples.module", "library or script of the sampled function", "cpu_samples" },
-  { "more_gap", "of the rank that came last: how much more gap than the others", "collectives" },
-  { "more_kernels", "of the rank that came last: more kernels than the others", "collectives" },
-  { "more_work", "of the rank that came last: more work_before than the others", "collectives" },
-  { "move_time", "sum of the copies and sets of the step", "steps" },
-  { "moves", "copies and sets of the step", 'steps:group("phase"):mean("moves")' },
+  { "more_gap more_kernels more_work", "of the rank that came last: how much more gap, kernels, "
+    .. "work_before than the others", "collectives" },
+  { "moves move_time", "copies and sets of the step, the sum of their times", "steps" },
   { "name", "full name", 'kernels:where { name = { "~", "gemm" } }:unique("name"):top(3)' },
   { "cpu_samples.name", "function that the CPU was in", "cpu_samples" },
   { "number", "row of its step", 'collectives:distinct("number")' },
@@ -141,11 +128,11 @@ help.fields = {
   { "parent", "number of the range around it", 'ranges:group("parent"):count():top(3)' },
   { "stages.parent", "stage that it is a part of", 'stages:where { parent = false }' },
   { "part", "child stage around the launch", 'kernels:group("stage", "part"):sum("dur")' },
-  { "part_own", "1: the part's range is on the sample's thread; 0: on another one", "cpu_samples" },
-  { "part_range", "number of that range", 'kernels:distinct("part_range")' },
+  { "stage_own part_own", "1: its range is on the sample's thread; 0: not", "cpu_samples" },
+  { "stage_range part_range", "number of the range of its stage, its part", "kernels" },
   { "payload", "number given with the range; ranks of NCCL's communicator", "ranges" },
   { "phase", "stage of a step: prefill, mixed, decode", 'steps:group("phase"):mean("length")' },
-  { "pid", "process", 'kernels:group("pid"):count()' },
+  { "pid", "process", "kernels" },
   { "place", "place of the collective in its step", "collectives" },
   { "previous", "when the collective before on its rank ended", "collectives" },
   { "queue_time", "from the end of the launching call to the start on the GPU, if later", "ops" },
@@ -158,14 +145,10 @@ help.fields = {
   { "signature", "number of what was computed before the collective", "collectives" },
   { "skew", "from the first rank's arrival to the last one's", "collectives" },
   { "sm", "of the SMs that had a warp, sampled: %", 'samples:sort("-sm"):top(3)' },
-  { "sm_percent", "of the SMs' peak, measured by ncu", 'counters:mean("sm_percent")' },
   { "stack", "number of the sampled stack, or of that which launched it", "cpu_samples" },
   { "stage", "outermost stage around the launch", 'kernels:group("stage"):sum("dur")' },
-  { "stage_own", "1: the stage's range is on its thread; 0: on another one", "cpu_samples" },
-  { "stage_range", "number of that range", 'kernels:distinct("stage_range")' },
   { "start", "begin, since the trace began", 'kernels:sort("start"):head(3)' },
   { "steps.start", "begin of the range of the step, on the CPU", "steps" },
-  { "static_shared", "shared memory of a block, as compiled", "kernels" },
   { "step", "pass of the model on its rank, from 0; reports count within a stage", "kernels" },
   { "said", "what the range around its launch says", 'collectives:distinct("said")' },
   { "step_start", "when the range of its step began", 'collectives:distinct("step_start")' },
@@ -173,7 +156,6 @@ help.fields = {
   { "style", "how the range was made", 'ranges:group("style"):count()' },
   { "tag", "DOMAIN:TEXT of a range; of an operation the innermost around its launch", "ranges" },
   { "tensor", "of the tensor pipes that worked, sampled: %", 'samples:mean("tensor")' },
-  { "tensor_percent", "of the tensor cores' peak, measured by ncu", "counters" },
   { "text", "text of the range", 'ranges:group("text"):count():top(5)' },
   { "theoretical_percent", "warps that its blocks fill at most, of those of an SM", "kernels" },
   { "tid", "thread", 'api:group("tid"):sum("dur")' },
@@ -192,6 +174,14 @@ help.fields = {
   { "work_before", "time in which its rank computed since the collective before", "collectives" },
   { "world", "rank among all files", 'steps:group("world"):mean("length")' },
 }
+
+-- The same by single names.
+help.fields = lists.flat(columns_known, function(entry)
+  local made = {}
+  for name in entry[1]:gmatch "%S+" do made[#made + 1] = { name, entry[2], entry[3] } end
+  return made
+end)
+
 
 
 -- The example of an entry, by what it has in its place: code; of a column a frame, of a global
