@@ -1,7 +1,6 @@
 -- Frames as text: aligned tables with units, and bars.
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
-local frame = require "llmprof.frame"
 local frame_rows = require "llmprof.ranks.rows"
 local group = require "llmprof.query.group"
 local lists = require "llmprof.tables.lists"
@@ -237,35 +236,19 @@ end
 local function unit_of(rows, name) return name and columns.find(rows, name).unit or nil end
 
 
--- A column with the number of each row, of as many rows.
-local function numbers(name, count)
-  local values = {}
-  for row = 1, count do values[row] = row end
-  return frame.new(count, { { name = name, type = "integer", values = values } })
-end
-
-
 -- The least and largest y in each of `bins` equal parts of x (nil: the number of the row), from
 -- its least value to its largest; false where no row is.
 local function binned(rows, y, x, from, to, bins)
-  local view = errors.check(rows:select(x and x ~= y and { x, y } or { y }))
-  local place = x or "row of " .. y
-  if not x then
-    view:lazy({ { name = place, type = "integer" } },
-      function() return numbers(place, #rows) end)
-  end
-  view:compute { name = "bin of " .. place, type = "integer", steps = { { place }, -from, "+",
-    to > from and to - from or 1, "/", bins, "*", -0.5, "+" } }
-  local groups = errors.check(view:group { by = { "bin of " .. place },
-    columns = { { "least", "min", y }, { "most", "max", y } } })
-  local made = {}
+  local places, made = x and rows:values(x), {}
   for bin = 1, bins do made[bin] = false end
-  for row = 1, #groups do
-    local bin, least = groups:get(row, "bin of " .. place), groups:get(row, "least")
-    if bin and least then -- the last part has its end, too
-      local number, most = math.min(bin + 1, bins), groups:get(row, "most")
-      local there = made[number] or { least = least, most = most }
-      made[number] = { least = math.min(there.least, least), most = math.max(there.most, most) }
+  for row, value in ipairs(rows:values(y)) do
+    local place = places and places[row] or not places and row
+    if value and place then
+      local share = to > from and (place - from) / (to - from) or 0
+      local bin = math.min(math.floor(share * bins) + 1, bins) -- the last one has its end, too
+      made[bin] = made[bin] or { least = value, most = value }
+      made[bin].least = math.min(made[bin].least, value)
+      made[bin].most = math.max(made[bin].most, value)
     end
   end
   return made

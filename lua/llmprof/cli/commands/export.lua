@@ -14,16 +14,11 @@ local command = {
   name = "export",
   usage = "export [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
-GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
-thread, with flows from each call to what it launched. Times are counted from the
-start of the session, as in the export. Of a name its first 8 KiB are written.
-
---format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
-for programs that read these. What llmprof does not keep of a timeline is NULL there.
-
---format speedscope writes stacks for speedscope.app, folded as collapsed stacks, a line for
+perfetto: GPU streams, NVTX ranges and API calls per thread, with flows from each call to what it
+launched; of a name its first 8 KiB. sqlite: the tables of an export of Nsight Systems, with NULL
+for what llmprof does not keep. speedscope and folded: stacks for speedscope.app, or a line for
 each, which flame graph tools read, too: the GPU's time (ns) by the lines of Python that launched
-what ran, where the trace knows them, else samples of the CPU; --stacks says which.]],
+what ran, where the trace knows them, else samples of the CPU.]],
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz next to the trace" },
