@@ -235,9 +235,7 @@ function methods:gaps(shortest) return query.wrap(combine.gaps(rows_of(self), sh
 -- How much of the time of a frame another one ran, too: a frame of one row.
 function query.overlap(a, b)
   if not (query.is(a) and query.is(b)) then
-    usage("overlap: two frames are expected",
-      'for example: overlap(kernels:where { category = "communication" }, '
-        .. 'kernels:where { category = "gemm" })')
+    usage("overlap: two frames are expected", "for example: overlap(kernels, transfers)")
   end
   return query.wrap(combine.overlap(rows_of(a), rows_of(b)))
 end
@@ -310,22 +308,12 @@ function methods:hist(name, bins)
 end
 
 
--- The last column of numbers that is shown.
-local function last_number(self)
-  local by_name, names = columns.of(rows_of(self)), shown_names(self)
-  for i = #names, 1, -1 do
-    if by_name[names[i]].type ~= "string" then return names[i] end
-  end
-  usage "plot: no column of numbers here"
-end
-
-
 -- More rows than this are a line, not bars.
 local BARS = 50
 
 function methods:plot(name, over)
   local rows = rows_of(self)
-  local y = name and columns.check_number(rows, name, "plot").name or last_number(self)
+  local y = columns.check_number(rows, name, "plot").name
   local x = over and columns.check_number(rows, over, "plot").name
   if x or #rows > BARS then
     local start = columns.find(rows, "start") -- or nothing but their order
@@ -337,12 +325,8 @@ end
 
 
 function methods:strip(by)
-  local rows, name = rows_of(self), nil
-  for _, one in ipairs(by and { columns.check(rows, by).name }
-    or { "category", "kind", "name", "stage" }) do
-    name = name or columns.find(rows, one) and one
-  end
-  if not name then usage("strip: by which column?", 'for example: strip("name")') end
+  local rows = rows_of(self)
+  local name = columns.check(rows, by).name
   combine.check_times(rows, "strip")
   return printed(self, { draw = function() return show.strip(rows, name) end })
 end

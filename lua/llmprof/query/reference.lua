@@ -91,17 +91,6 @@ end
 
 -- ---- sets of counters ----
 
-local function passes_table()
-  return table_of(lists.joined({ "passes of" }, lists.map(metrics.chips, function(chip)
-    return chip[1] .. " " .. chip[2]
-  end)), lists.map(metrics.sets, function(set)
-    return lists.joined({ set }, lists.map(metrics.chips, function(chip)
-      return ("%d"):format(metrics.passes[set][chip[1]])
-    end))
-  end))
-end
-
-
 -- The Markdown page of the sets of counters.
 function reference.counters()
   local out = { [[
@@ -111,11 +100,12 @@ function reference.counters()
 the names are NVIDIA's, and ncu's value of a launch is what the collector's is to equal
 (`llmprof help collector` says how far that was compared). Each set has those before it. Of
 several names the first counts that the chip has. A file takes the place of a set: a metric a
-line, names with `|` between them. Names and passes are what CUPTI 13.0 says of each compute
-capability; only 9.0 was tried on a GPU. The busiest of its parts is what NVIDIA calls the
-throughput of a unit; those parts replace `sm__throughput` and the like, which take 5 to 8 passes
-each. Metrics marked with * are taken in one pass after a flush of the caches, too.
-]], passes_table() }
+line, names with `|` between them. Names are what CUPTI 13.0 says of each compute capability;
+only 9.0 was tried on a GPU (`llmprof help capture` has the passes of a set there). The busiest of
+its parts is what NVIDIA calls the throughput of a unit; those parts replace `sm__throughput` and
+the like, which take 5 to 8 passes each. Metrics marked with * are taken in one pass after a flush
+of the caches, too.
+]] }
   for _, set in ipairs(metrics.sets) do
     out[#out + 1] = ("\n## %s\n"):format(set)
     out[#out + 1] = table_of({ "metric", "unit", "tells", "not on" },

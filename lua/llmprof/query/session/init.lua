@@ -134,13 +134,11 @@ local function find(files, name)
 end
 
 
--- Sources by the globals that looked for them.
-local looked_at = setmetatable({}, { __mode = "k" })
-
-
--- The traces that were read for globals so far.
+-- The traces that were read for globals so far, which are those of session.open for all names.
 function session.traces(globals)
-  return lists.map(looked_at[globals] or {}, function(file) return rawget(file, "trace") or nil end)
+  return lists.map(rawget(globals, "files") or {}, function(file)
+    return rawget(file, "trace") or nil
+  end)
 end
 
 
@@ -149,7 +147,6 @@ end
 function session.open(paths, offered)
   local self, files = {}, nil
   local own = {
-    files = function() return files end,
     overlap = function() return require("llmprof.query").overlap end,
     help = function()
       return require("llmprof.query.session.help").new(self, offered or is_global)
@@ -158,10 +155,9 @@ function session.open(paths, offered)
   return setmetatable(self, { __index = function(_, name)
     if not (offered or is_global)[name] then return nil end
     files = files or lists.flat(paths, require("llmprof.query.session.source").all)
-    looked_at[self] = files
-    local value = own[name] and own[name]() or find(files, name)
-    rawset(self, name, value)
-    return value
+    if not offered then rawset(self, "files", files) end
+    if name ~= "files" then rawset(self, name, own[name] and own[name]() or find(files, name)) end
+    return rawget(self, name)
   end })
 end
 

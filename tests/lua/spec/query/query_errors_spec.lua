@@ -141,8 +141,8 @@ describe("hist and plot", function()
     local none = small():where { name = "copy(A*)" }
     assert.same({ "usage", "hist: column 'duration' has no values" },
       failure(function() return none:hist "dur" end))
-    assert.same({ "usage", "plot: no column of numbers here" },
-      failure(function() return small():select("name"):plot() end))
+    assert.same({ "usage", "plot: column 'name' holds text, not numbers" },
+      failure(function() return small():plot "name" end))
   end)
 end)
 

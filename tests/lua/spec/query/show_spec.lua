@@ -39,7 +39,7 @@ describe("a line", function()
   end)
 
   it("of one value is flat, without a place over the rows", function()
-    local lines = lines_of(ramp(60, function() return 5 end):select("value"):plot())
+    local lines = lines_of(ramp(60, function() return 5 end):select("value"):plot "value")
     assert.equal("value over rows", lines[1])
     assert.equal("1", lines[12]:match "^%s+(%d+)")
     assert.equal("60", lines[12]:match "(%d+)$")
@@ -74,7 +74,7 @@ describe("a strip", function()
   end
 
   it("says how busy each part of the time was", function()
-    local lines = lines_of(events():strip())
+    local lines = lines_of(events():strip "kind")
     assert.equal(4, #lines)
     assert.truthy(lines[1]:find "^%s+0 ns%s+1,000 ns$")
     local dark = {}
@@ -96,7 +96,8 @@ describe("a strip", function()
   it("wants times and a column", function()
     assert.equal("strip: a frame with start and end is expected",
       failure(function() return ramp(3, function(i) return i end):strip "value" end)[2])
-    assert.equal("strip: by which column?",
-      failure(function() return ramp(3, function(i) return i end):strip() end)[2])
+    assert.equal("a column's name is a string, not a nil", failure(function()
+      return events():strip()
+    end)[2])
   end)
 end)
