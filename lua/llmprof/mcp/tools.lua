@@ -289,11 +289,8 @@ local function why_not(said, result)
   end
   local why = table.concat(said.stderr, "\n")
   if why ~= "" then return why end
-  if result.signal then
-    return ("the answer was ended by %s, as the system does when memory is short; ask for less")
-      :format(result.signal)
-  end
-  return ("llmprof ended without a word (status %s)"):format(result.code)
+  return ("the answer was ended by %s, as the system does when memory is short; ask for less")
+    :format(result.signal or "status " .. result.code)
 end
 
 

@@ -6,6 +6,10 @@ local nearest = require "llmprof.tables.keys"
 
 local columns = {}
 
+-- Raise what somebody typed wrong; hint: what to type.
+function columns.usage(message, hint) errors.raise("usage", message, { hint = hint }) end
+
+
 -- Short names, for frames that have no column of the name itself.
 columns.aliases = {
   dur = "duration", short = "short_name", regs = "registers", corr = "correlation",
@@ -38,17 +42,16 @@ function columns.unknown(frame, name, methods)
   for alias, full in pairs(columns.aliases) do
     if columns.find(frame, full) then known[#known + 1] = alias end
   end
-  errors.raise("usage",
-    ("no %s '%s' here%s"):format(methods and "column or method" or "column", tostring(name),
-      nearest.suggestion(tostring(name), known)),
-    { hint = "columns: " .. table.concat(names, " ") })
+  columns.usage(("no %s '%s' here%s"):format(methods and "column or method" or "column",
+    tostring(name), nearest.suggestion(tostring(name), known)),
+    "columns: " .. table.concat(names, " "))
 end
 
 
 -- As find, or the error.
 function columns.check(frame, name)
   if type(name) ~= "string" then
-    errors.raise("usage", ("a column's name is a string, not a %s"):format(type(name)))
+    columns.usage(("a column's name is a string, not a %s"):format(type(name)))
   end
   return columns.find(frame, name) or columns.unknown(frame, name)
 end
@@ -58,7 +61,7 @@ end
 function columns.check_number(frame, name, what)
   local column = columns.check(frame, name)
   if column.type == "string" then
-    errors.raise("usage", ("%s: column '%s' holds text, not numbers"):format(what, column.name))
+    columns.usage(("%s: column '%s' holds text, not numbers"):format(what, column.name))
   end
   return column
 end
@@ -78,7 +81,7 @@ function columns.check_count(what, n, otherwise, least)
   if n == nil then n = otherwise end
   n = n == math.huge and columns.MOST or math.tointeger(n)
   if not n or n < least or n > columns.MOST then
-    errors.raise("usage", what .. ": a number of rows is expected")
+    columns.usage(what .. ": a number of rows is expected")
   end
   return n
 end
@@ -90,7 +93,7 @@ end
 local comparisons = lists.set { "==", "~=", "<", "<=", ">", ">=", "~", "!~" }
 
 
-local function bad(message, hint) errors.raise("usage", "where: " .. message, { hint = hint }) end
+local function bad(message, hint) columns.usage("where: " .. message, hint) end
 
 
 -- ---- text ----

@@ -12,10 +12,7 @@ local pack = require "llmprof.pack"
 
 local combine = {}
 
-local check = errors.check
-
-
-local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
+local check, usage = errors.check, columns.usage
 
 
 -- All rows, with room for a column of that name.
@@ -272,8 +269,8 @@ local function common_keys(before, after)
     return column.type == "string" and other and other.type == "string" and column.name or nil
   end)
   if #keys == 0 then
-    errors.raise("usage", "diff: the frames share no text column to match rows by",
-      { hint = 'for example: a:group("name"):sum("dur"):diff(b:group("name"):sum("dur"))' })
+    usage("diff: the frames share no text column to match rows by",
+      'for example: a:group("name"):sum("dur"):diff(b:group("name"):sum("dur"))')
   end
   return keys
 end
@@ -292,7 +289,7 @@ local function value_column(before, after, wanted)
     local is_common = column.type ~= "string" and there[column.name]
     if is_common and (not found or found.name == "count") then found = column end
   end
-  return found or errors.raise("usage", "diff: the frames share no column of numbers")
+  return found or usage "diff: the frames share no column of numbers"
 end
 
 

@@ -29,9 +29,9 @@ local function parse_spec(said)
   local word, column = tostring(said):match "^%s*(%S+)%s*(%S*)%s*$"
   local percentile = word and tonumber(word:match "^p(%d+%.?%d*)$")
   if not word or not (percentile or statistics[word]) or (column == "" and word ~= "count") then
-    errors.raise("usage", ("agg: '%s' is no statistic of a column"):format(tostring(said)),
-      { hint = 'for example: agg("count", "sum dur", "p99 dur"); there are '
-        .. "count distinct sum mean median min max std and pN" })
+    columns.usage(("agg: '%s' is no statistic of a column"):format(tostring(said)),
+      'for example: agg("count", "sum dur", "p99 dur"); there are '
+        .. "count distinct sum mean median min max std and pN")
   end
   return spec(percentile and "percentile" or word, column ~= "" and column or nil, percentile)
 end
@@ -39,8 +39,8 @@ end
 
 function group.check_percentile(value)
   if type(value) ~= "number" or not (value >= 0 and value <= 100) then
-    errors.raise("usage", "percentile: a number between 0 and 100 is expected",
-      { hint = 'for example: percentile("dur", 99)' })
+    columns.usage("percentile: a number between 0 and 100 is expected",
+      'for example: percentile("dur", 99)')
   end
   return value
 end
@@ -70,9 +70,9 @@ local Group = { __name = "llmprof.group" }
 function Group:__index(name)
   local method = Group[name]
   if method then return method end
-  errors.raise("usage", ("groups have no '%s' before a statistic"):format(tostring(name)),
-    { hint = 'for example: group("name"):sum("dur"):top(5); there are '
-      .. "agg count distinct max mean median min percentile std stats sum" })
+  columns.usage(("groups have no '%s' before a statistic"):format(tostring(name)),
+    'for example: group("name"):sum("dur"):top(5); there are '
+      .. "agg count distinct max mean median min percentile std stats sum")
 end
 
 
@@ -82,9 +82,7 @@ local inner = setmetatable({}, { __mode = "k" })
 
 -- Groups of a frame (of C) by columns. wrap(frame) makes the results.
 function group.new(frame, by, wrap)
-  if #by == 0 then
-    errors.raise("usage", "group: by which columns?", { hint = 'for example: group("name")' })
-  end
+  if #by == 0 then columns.usage("group: by which columns?", 'for example: group("name")') end
   local self = setmetatable({}, Group)
   inner[self] = { frame = frame, keys = columns.resolve(frame, by), wrap = wrap }
   return self
@@ -92,8 +90,8 @@ end
 
 
 local function state_of(self)
-  return inner[self] or errors.raise("usage", "groups are expected",
-    { hint = 'methods are called with a colon: kernels:group("name"):sum("dur")' })
+  return inner[self] or columns.usage("groups are expected",
+    'methods are called with a colon: kernels:group("name"):sum("dur")')
 end
 
 
@@ -107,8 +105,8 @@ end
 -- One statistic of some columns, as the method of its name.
 local function one_statistic(self, statistic, names, percentile)
   if #names == 0 then
-    errors.raise("usage", statistic .. ": of which column?",
-      { hint = ('for example: %s("dur")'):format(statistic) })
+    columns.usage(statistic .. ": of which column?",
+      ('for example: %s("dur")'):format(statistic))
   end
   return made_of(self, lists.joined({ spec "count" }, lists.map(names, function(name)
     return spec(statistic, name, percentile)

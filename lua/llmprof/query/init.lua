@@ -27,10 +27,7 @@ local methods = {}
 local inner = setmetatable({}, { __mode = "k" })
 
 
-local check = errors.check
-
-
-local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
+local check, usage = errors.check, columns.usage
 
 
 -- ---- making them ----

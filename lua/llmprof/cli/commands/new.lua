@@ -13,7 +13,12 @@ local results_file = lazy "llmprof.bundle.results_file"
 local stages = lazy "llmprof.analysis.stages.find"
 local text = require "llmprof.text"
 
-local KINDS = { "causal_lm", "cuda", "diffusion", "encoder", "serve" }
+-- By kind, the program of its template. In Python it is not called as a package may be, which it
+-- would then import instead.
+local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", diffusion = "run_%s.py",
+  encoder = "run_%s.py", serve = "run_%s.py" }
+
+local KINDS = nearest.sorted(programs)
 
 local command = {
   name = "new",
@@ -29,11 +34,6 @@ alone, whose stages are those that were found in it.]],
 }
 
 local FOLDER = "recipes/templates/"
-
--- The program of each template. In Python it is not called as a package may be, which it
--- would then import instead.
-local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", diffusion = "run_%s.py",
-  encoder = "run_%s.py", serve = "run_%s.py" }
 
 
 -- The contents of a template, for a name. more: texts by other words in it (optional).

@@ -118,23 +118,15 @@ local function key_text(key)
 end
 
 
--- Keys besides those of the list, numbers first, then by name.
-local function other_keys(value, length)
-  local keys = {}
-  for key in pairs(value) do
-    local in_list = math.type(key) == "integer" and key >= 1 and key <= length
-    if not in_list then keys[#keys + 1] = key end
-  end
-  return lists.sort(keys, type, function(key)
-    return type(key) == "number" and key or tostring(key)
-  end)
-end
-
-
+-- The list's items, then those of other keys, numbers first, then by name.
 local function items_of(value, indent, depth)
-  local items, length = {}, rawlen(value)
-  for i = 1, length do items[#items + 1] = describe(value[i], indent .. "  ", depth - 1) end
-  for _, key in ipairs(other_keys(value, length)) do
+  local items, others = {}, {}
+  for i = 1, rawlen(value) do items[i] = describe(value[i], indent .. "  ", depth - 1) end
+  for key in pairs(value) do
+    if math.type(key) ~= "integer" or not items[key] then others[#others + 1] = key end
+  end
+  lists.sort(others, type, function(key) return type(key) == "number" and key or tostring(key) end)
+  for _, key in ipairs(others) do
     items[#items + 1] = key_text(key) .. " = " .. describe(value[key], indent .. "  ", depth - 1)
   end
   return items
