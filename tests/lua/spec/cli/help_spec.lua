@@ -5,15 +5,14 @@ local plain = require "llmprof.report.plain"
 
 
 describe("plain", function()
-  it("takes marks away, also of links over two lines", function()
+  it("fills paragraphs and takes marks away", function()
     assert.equal([[
 Title of a page
 
-One two,
-code_of **this** and a
-page.
+One two, code_of **this** and a page.
 
-- an item
+- an item that goes on over the end of a line, which is after eighty columns at
+  most
 - another
 ]], plain.render [[
 # Title of a page
@@ -21,10 +20,9 @@ page.
 <!-- normalise: time -->
 
 One two,
-`code_of **this**` and **[a
-page](page.md)**.
+`code_of **this**` and a **[page](page.md)**.
 
-- an item
+- an item that goes on over the end of a line, which is after eighty columns at most
 - another
 ]])
   end)
@@ -35,8 +33,8 @@ page](page.md)**.
         function(line) return "<" .. line .. ">" end))
   end)
 
-  it("hangs the rows of tables", function()
-    assert.equal("a | b\n    text of <x>\n",
+  it("aligns tables, and hangs the rows of wide ones", function()
+    assert.equal("key    meaning\na | b  text of <x>\n",
       plain.render("| key | meaning |\n|---|---|\n| `a \\| b` | text of &lt;x> |\n"))
     assert.equal([[
 a
