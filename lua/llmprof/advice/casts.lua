@@ -21,7 +21,7 @@ local is_arithmetic = { elementwise = true, reduce = true }
 local function changes_of(results, stage, casts, scores)
   local wide = evidence.kernels(results, stage, function(kernel)
     return is_arithmetic[kernel.category] and kernel.label:find "<fp[36][24]>"
-      and not kernel.label:lower():find "softmax" and not scores[kernel.id]
+      and not kernel.label:find "^softmax" and not scores[kernel.id]
   end)
   if wide.calls == 0 then return evidence.change("remove(%s)", stage, casts.list), casts.ids end
   return evidence.change("fuse(%s)", stage, lists.joined(casts.list, wide.list)),

@@ -204,6 +204,14 @@ end
 
 -- ---- where ----
 
+-- Stages of kernels or of instances, as a set.
+local function stages_of(list)
+  local wanted = {}
+  for _, entry in ipairs(list) do wanted[entry.stage] = true end
+  return wanted
+end
+
+
 -- Is a stage's range one of the default domain, though its name has a colon?
 local function is_default(name, found)
   local instance = lists.find(found.instances, "stage", name)
@@ -323,7 +331,7 @@ local function best_fit(chosen, all, found, cfg, room, base)
   local targets, by_name = targets_of(chosen, base)
   local ways = room and room.ways or WHOLE
   local given = { cfg = cfg, room = room, base = base, whole = ways[1],
-    per_shape = cfg.top_n.launches_per_kernel, wanted = lists.set(lists.map(chosen, "stage")),
+    per_shape = cfg.top_n.launches_per_kernel, wanted = stages_of(chosen),
     steps = steps_of(found, room and room.tokens) }
   local calls = lists.sum(all, "calls")
   local stepped = lists.sum(lists.filtered(all, function(kernel)
@@ -353,7 +361,7 @@ end
 -- was made before, of which only the passes count.
 function counter_plan.make(chosen, all, found, cfg, room)
   if ncu.measures_ranges(cfg.ncu) then -- those of every stage, whatever kernels it has
-    local ranges, instances = filters_in(lists.set(lists.map(found.instances, "stage")), found, cfg)
+    local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
     return { ranges = ranges, instances = instances, dropped = {}, changes = {} }
   end
   local base = cfg.ncu.kernel_name_base
@@ -362,7 +370,7 @@ function counter_plan.make(chosen, all, found, cfg, room)
       or "mangled"
   end
   local best = best_fit(chosen, all, found, cfg, room, base)
-  local ranges, instances = filters_in(lists.set(lists.map(best.kernels, "stage")), found, cfg,
+  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg,
     room and best.shortened)
   return { ranges = ranges, instances = instances, name_base = base,
     launches = cfg.top_n.launches_per_kernel, names = best.wanted,

@@ -1,7 +1,5 @@
--- Families of kernels: each a function of what families.read says of a name, which gives a label,
--- or nil when the kernel is not of the family.
-local lists = require "llmprof.tables.lists"
-
+-- Families of kernels: each a function of what families.read says of a name, which gives a label
+-- and a list of details for those that share it, or nil when the kernel is not of the family.
 local families = {}
 
 
@@ -121,7 +119,10 @@ function families.of(word, dtypes)
 end
 
 
--- ---- attention ----
+-- ---- attention and communication ----
+
+-- Labels of attention and communication kernels, which say what they are in the names of
+-- their templates.
 
 -- flash::FlashAttnFwdSm90<CollectiveMainloopFwdSm90<stages, cluster, tile, head size, ...>>
 local function flash_sm90(all)
@@ -130,20 +131,63 @@ local function flash_sm90(all)
     given[#given + 1] = number
     if #given == 8 then break end
   end
-  local size = given[8] -- behind the stages, the cluster and the tile
+  local m, n, k, size = table.unpack(given, 5, 8) -- behind the stages and the cluster
   local pass = all:find("Bwd", 1, true) and "bwd" or "fwd"
   return ("flash-attn %s %s"):format(pass, (all:match "FlashAttn%a+(Sm%d+)" or ""):lower())
-    .. (size and " d" .. size or "")
+    .. (size and " d" .. size or ""), { m and ("%sx%sx%s"):format(m, n, k) }
 end
 
 
--- The same, and flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<head size, M, N, warps>>.
-function families.attention(read)
-  if read.all:find "FlashAttn%a+Sm%d+" then return flash_sm90(read.all) end
-  if not (read.base:find "^flash_" or read.path:find "^flash::") then return nil end
-  local size = read.all:match "traits%w*<%(int%)(%d+), %(int%)%d+, %(int%)%d+"
+-- flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<head size, M, N, warps>>
+local function flash_traits(read)
+  local size, m, n = read.all:match "traits%w*<%(int%)(%d+), %(int%)(%d+), %(int%)(%d+)"
   local what = read.base:gsub("^flash_", ""):gsub("_kernel$", ""):gsub("_", " ")
-  return "flash-attn " .. what .. (size and " d" .. size or "")
+  return "flash-attn " .. what .. (size and " d" .. size or ""),
+    { m and ("%sx%s"):format(m, n) }
+end
+
+
+local function attention(read)
+  local all, base = read.all, read.base
+  if all:find("FlashAttnFwdCombine", 1, true) then
+    local m, n, splits = all:match "C<%(int%)(%d+)>, cute::C<%(int%)(%d+)>>, %(int%)(%d+)"
+    local power = math.min(tonumber(splits) or 0, 30)
+    return "flash-attn combine", { splits and ("%d splits"):format(1 << power),
+      m and ("%sx%s"):format(m, n) }
+  elseif all:find "FlashAttn%a+Sm%d+" then
+    return flash_sm90(all)
+  elseif base:find "^flash_" then
+    return flash_traits(read)
+  elseif read.path:find "^flash::" then
+    return "flash-attn " .. base:gsub("_kernel$", ""):gsub("_", " "), {}
+  end
+  local arch, how, tile = base:match
+    "^cudnn_generated.-sdpa_(sm%d+)_flash_(%l)prop_.-_(%d+x%d+x%d+)_"
+  if arch then
+    return ("cudnn sdpa %s %s %s"):format(how == "f" and "fwd" or "bwd", arch, tile),
+      { base:match "knob_%d+" }
+  end
+end
+
+
+local operations = { AllReduce = "all-reduce", AllGather = "all-gather", Broadcast = "broadcast",
+  ReduceScatter = "reduce-scatter", Reduce = "reduce", SendRecv = "send-recv" }
+
+-- ncclDevKernel_AllReduce_Sum_bf16_RING_LL(...)
+local function nccl(read)
+  local operation, rest = read.base:match "^nccl%w*Kernel_(%a+)(.*)$"
+  if not operation then return nil end
+  local said = rest:gsub("_(%w+)", function(word) return " " .. word:lower() end)
+  return "nccl " .. (operations[operation] or operation) .. said, {}
+end
+
+
+function families.engines(read)
+  local label, details = nccl(read)
+  if label then return label, details end
+  local wrapped = read.base == "kentry" and read.all:match ", ck_tile::([%w_]+)"
+  if wrapped then return "ck_tile " .. (wrapped:gsub("Kernel$", "")), {} end
+  return attention(read)
 end
 
 
@@ -168,8 +212,11 @@ end
 
 -- nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT
 local function nvjet(name)
+  local cluster, rest = name:match "_%d+x%d+_%d+x%d+_(%d+x%d+)_(.*)$"
+  local details = { cluster and "cluster " .. cluster, name:match "_([hv])_bz",
+    name:match "_(coop%u)", name:match "^nvjet_(sm%d+_%w+)" }
   return joined("gemm nvjet", tile_of(name), name:find "splitK" and "splitK" or nil,
-    name:find "_bias_" and "bias" or nil, name:match "_%d+x%d+_%d+x%d+_%d+x%d+_.*(%u%u%u)$")
+    name:find "_bias_" and "bias" or nil, rest and rest:match "(%u%u%u)$"), details
 end
 
 
@@ -181,7 +228,31 @@ local function library(name, word)
   local dtype = name:match "bf16" or name:match "tf32" or name:match "e4m3" and "fp8"
     or name:match "f16" and "fp16" or name:match "sgemm" and "fp32" or name:match "dgemm" and "fp64"
   return joined(pass and "conv" or "gemm", word, pass, dtype, tile_of(name),
-    name:match "_([nt][nt])_" or name:match "_([nt][nt])$" or name:match "_(nhwc)_")
+    name:match "_([nt][nt])_" or name:match "_([nt][nt])$" or name:match "_(nhwc)_"),
+    { name:match "^(sm%d+)" or name:match "cutlass_(%d+)_", name:match "(align%d+)",
+      name:match "stages?_(%w+)" }
+end
+
+
+-- The first tuple of three constants that is a tile; clusters, before it, are small.
+local function tuple_tile(all)
+  local c = "cute::C<%(?i?n?t?%)?(%d+)>"
+  local m, n, k
+  for a, b, d in all:gmatch("tuple<" .. c .. ", ?" .. c .. ", ?" .. c .. ">") do
+    if tonumber(a) >= 16 then m, n, k = a, b, d break end
+  end
+  return m and ("%sx%sx%s"):format(m, n, k)
+end
+
+
+-- cutlass::device_kernel<... GemmUniversal<ProblemShape, CollectiveMma<...>>>
+local function universal(read)
+  local grouped = read.all:find("GroupProblemShape", 1, true)
+  return joined(grouped and "grouped gemm cutlass" or "gemm cutlass",
+    read.all:match "bfloat16_t" and "bf16" or read.all:match "half_t" and "fp16"
+      or read.all:match "float_e4m3_t" and "fp8", tuple_tile(read.all)),
+    { read.all:match "Mainloop(Sm%d+)" or read.all:match "arch::(Sm%d+)",
+      read.all:match "Pingpong" and "pingpong" or read.all:match "Cooperative" and "cooperative" }
 end
 
 
@@ -193,6 +264,13 @@ function families.gemm(read)
   if architecture and base:find "stages" then return library(base, architecture) end
   local inner = read.args[1] and read.args[1]:match "^[%w_]*cutlass_[%w_]+"
   if inner then return library(inner:sub(1, 512), "cutlass") end
+  if read.all:find("GemmUniversal", 1, true) then return universal(read) end
+  if base:find "^implicit_convolve" then
+    return families.of("conv implicit gemm", families.dtypes(read.args, 1)), {}
+  end
+  if base:find "^gemv" then
+    return families.of(base:gsub("_kernel.*$", ""), families.dtypes(read.args, 2)), {}
+  end
 end
 
 
@@ -208,45 +286,69 @@ local main = { "scaled_dot_product_attention", "mm", "addmm", "bmm", "rms_norm",
   "mean", "sum", "argmax", "amax", "cat", "mul", "add", "_to_copy" }
 
 -- Names of operations with more than one word, so that they stay together.
-local compound = { "scaled_dot_product_attention", "native_layer_norm", "layer_norm",
-  "rms_norm", "_log_softmax", "_softmax", "_to_copy", "masked_fill", "bitwise_and",
+local compound = { "scaled_dot_product_attention", "native_layer_norm", "fused_add_rms_norm",
+  "layer_norm", "rms_norm", "_log_softmax", "_softmax", "_to_copy", "masked_fill", "bitwise_and",
   "bitwise_not", "bitwise_or", "index_select", "index_put", "new_zeros", "slice_scatter",
   "split_with_sizes" }
 
--- The operations in a name's middle part, each once: "fused_add_rms_norm" is an addition and a
--- norm.
+local kinds = { poi = "pointwise", red = "reduction", per = "persistent reduction",
+  tem = "template", for_ = "foreach" }
+
+
+-- The operations in a name's middle part, in order.
 local function operations_in(middle)
-  local text = middle:gsub("fused_add_", "add_")
   local list, at = {}, 1
-  while at <= #text do
+  while at <= #middle do
     local word
     for _, known in ipairs(compound) do
-      if text:sub(at, at + #known - 1) == known then word = known break end
+      if middle:sub(at, at + #known - 1) == known then word = known break end
     end
-    word = word or text:match("^[^_]+", at)
-    if word and not lists.has(list, word) then list[#list + 1] = word end
+    word = word or middle:match("^[^_]+", at)
+    if word then list[#list + 1] = word end
     at = at + (word and #word or 0) + 1
   end
   return list
 end
 
 
--- What a kernel is called by, of what it does.
-local function main_of(list)
-  return lists.map(main, function(word) return lists.has(list, word) and word or nil end)[1]
-    or list[1]
+-- "fused_add_rms_norm" is an addition and a norm.
+local function apart(list)
+  local made, seen = {}, {}
+  local function add(word)
+    if not seen[word] then seen[word], made[#made + 1] = true, word end
+  end
+  for _, word in ipairs(list) do
+    local second = word:match "^fused_add_(.*)$"
+    if second then add "add" add(second) else add(word) end
+  end
+  return made
 end
 
+
+local function split(list)
+  for _, wanted in ipairs(main) do
+    for i, word in ipairs(list) do
+      if word == wanted then return table.remove(list, i), list end
+    end
+  end
+  return table.remove(list, 1), list
+end
+
+
+-- How many of the others are named.
+local NAMED = 3
 
 function families.triton(read)
   local kind, middle, number = read.base:match "^triton_(%l+)_fused_?(.-)_?(%d+)$"
   if not kind then return nil end
-  local list = operations_in(middle)
-  local word = main_of(list)
-  if not word then return ("triton %s #%s"):format(kind, number) end
-  local others = lists.filtered(list, function(other) return other ~= word end)
-  local with = others[1] and ", fused with " .. table.concat(others, ", ") or ""
-  return ("%s (triton%s)"):format(word:gsub("^_", ""), with)
+  local word, others = split(apart(operations_in(middle)))
+  if not word then return ("triton %s #%s"):format(kinds[kind] or kind, number), {} end
+  local said = "triton"
+  if others[1] then
+    said = said .. ", fused with " .. table.concat(others, ", ", 1, math.min(#others, NAMED))
+    if #others > NAMED then said = ("%s and %d more"):format(said, #others - NAMED) end
+  end
+  return ("%s (%s)"):format(word:gsub("^_", ""), said), { "#" .. number, kinds[kind] or kind }
 end
 
 
@@ -271,6 +373,10 @@ local patterns = {
   "native::([%w_]+)_kernel%(", "native::([%w_]+)_kernel_impl", "native::([%w_]+)_kernel<",
   "%f[%w_](%u%w+)Functor<", "%f[%w_](%u%w+)Functor$",
 }
+
+local layouts = { vectorized_elementwise_kernel = "vectorized",
+  unrolled_elementwise_kernel = "unrolled", elementwise_kernel = "strided" }
+
 
 -- Binary and unary functors wrap the one that says what is done.
 local function operation(all)
@@ -315,16 +421,16 @@ local function elementwise(read)
   local all = applied(read)
   local word, scalar = operation(all)
   if not word then return nil end
-  local copied = word:match "^(%w+)_copy$"
+  local size, copied = all:match "OpaqueType<%(?i?n?t?%)?(%d+)>", word:match "^(%w+)_copy$"
+  local details = { layouts[read.base], read.args[1] and read.args[1]:match "%)(%d+)$" }
   if copied then
     copied = copied:match "to(%w+)$" or copied
     return ("copy %s->%s"):format(dtype_of(all) or "?",
-      families.dtype(copied) or copied:gsub("bfloat", "bf"):gsub("float", "fp"))
+      families.dtype(copied) or copied:gsub("bfloat", "bf"):gsub("float", "fp")), details
   end
-  local size = all:match "OpaqueType<%(?i?n?t?%)?(%d+)>"
   local dtype = size and ("%d-bit"):format(8 * size) or dtype_of(all)
   if word == "copy" and all:find "LoadWithCast" then word = "copy with cast" end
-  return families.of(scalar and word .. " scalar" or word, { dtype })
+  return families.of(scalar and word .. " scalar" or word, { dtype }), details
 end
 
 
@@ -336,7 +442,8 @@ local function reduction(read)
     local found = read.all:match(pattern)
     if found then
       local reduced = read.all:match "ReduceOp<([^,<>]+)" or ""
-      return families.of(found:lower(), { families.dtype(reduced) })
+      return families.of(found:lower(), { families.dtype(reduced) }),
+        { "reduce " .. (read.all:match "%)(%d+), %(int%)(%d+)" or "") }
     end
   end
 end

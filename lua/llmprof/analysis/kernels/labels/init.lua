@@ -13,6 +13,20 @@ local labels = {}
 -- Characters of a function's name.
 local LONGEST_NAME = 48
 
+local words = {
+  CatArrayBatchedCopy = "cat", CatArrayBatchedCopy_vectorized = "cat vectorized",
+  indexSelectSmallIndex = "index_select", indexSelectLargeIndex = "index_select",
+  gatherTopK = "topk", bitonicSortKVInPlace = "bitonic sort",
+  radixSortKVInPlace = "radix sort",
+  softmax_warp_forward = "softmax", cunn_SoftMaxForward = "softmax",
+  cunn_SoftMaxForwardSmem = "softmax", vectorized_layer_norm = "layer_norm",
+  kernelHistogram1D = "histogram", splitKreduce = "splitK reduce",
+  DeviceScanKernel = "scan", DeviceScanInitKernel = "scan init",
+  vectorized_gather = "gather", nchwToNhwc = "nchw->nhwc", nhwcToNchw = "nhwc->nchw",
+  cross_device_reduce_1stage = "vllm all-reduce 1-stage",
+  cross_device_reduce_2stage = "vllm all-reduce 2-stage",
+}
+
 
 -- "rms_norm" for "rms_norm_kernel" and "_rms_norm_kernel".
 local function without_kernel(base)
@@ -23,44 +37,46 @@ local function without_kernel(base)
 end
 
 
--- Functions that run what they are a template of.
-local WRAPPERS = { device_kernel = true, Kernel = true, Kernel2 = true, kentry = true,
-  enable_sm90_or_later = true }
-
--- What a kernel runs, without the functions around it.
-local function inner_of(read)
-  for _, arg in ipairs(WRAPPERS[read.base] and read.args or {}) do
-    local inner = families.read(arg)
-    if #inner.args > 0 then return inner_of(inner) end
+-- Types without that of the offsets, which is not what is computed with.
+local function computed(args)
+  local list = families.dtypes(args, 3)
+  for i = #list, 2, -1 do
+    if list[i] == "uint32" then table.remove(list, i) end
   end
-  return read
+  return list
 end
 
 
 -- The label of any other kernel: its function without namespaces and "kernel", with the
 -- types that it was made for.
 local function plain(read)
-  local inner = inner_of(read)
-  local word = text.truncate(without_kernel(inner.base), LONGEST_NAME, "middle")
-  return families.of(word, families.dtypes(inner.args, 3))
+  local short = without_kernel(read.base)
+  local word = words[read.base] or words[short] or text.truncate(short, LONGEST_NAME, "middle")
+  local numbers = lists.map(read.args, function(arg) -- for those that differ in nothing else
+    return arg:match "^%(.-%)(%-?%d+)$" or arg:match "^%-?%d+$"
+  end)
+  return families.of(word, computed(read.args)), { numbers[1] and table.concat(numbers, ",") }
 end
 
 
 -- ---- labels ----
 
-local tried = { families.attention, families.gemm, families.triton, families.aten, plain }
+local tried = { families.engines, families.gemm, families.triton, families.aten, plain }
 
--- Characters of a label.
-local LONGEST = 72
+-- Characters of a label and of a detail; places in the lists of details, where nil is one
+-- that a kernel does not have.
+local LONGEST, DETAIL, DETAILS = 72, 24, 4
 
 
-local function label_of(name)
+local function read_name(name)
   local read = families.read(name)
   for _, family in ipairs(tried) do
-    local label = family(read)
-    if label and label ~= "" then return text.truncate(text.clean(label), LONGEST, "middle") end
+    local label, details = family(read)
+    if label and label ~= "" then
+      return { label = text.truncate(text.clean(label), LONGEST, "middle"), details = details }
+    end
   end
-  return text.truncate(text.clean(name), LONGEST, "middle")
+  return { label = text.truncate(text.clean(name), LONGEST, "middle"), details = {} }
 end
 
 
@@ -69,42 +85,33 @@ end
 local REMEMBERED = 2000
 local known, remembered = {}, 0
 
--- A name's label, which others may have, too.
+-- A name's label, and the details, the most telling first, that tell it from others of
+-- the same label.
 function labels.of(name)
-  if not known[name] then
+  local one = known[name]
+  if not one then
     if remembered == REMEMBERED then known, remembered = {}, 0 end
-    known[name], remembered = label_of(name), remembered + 1
+    one = read_name(name)
+    known[name], remembered = one, remembered + 1
   end
-  return known[name]
+  return one.label, one.details
 end
 
 
--- ---- labels that differ ----
-
--- Where labels are alike, these many words of the names tell them apart, from so many bytes of a
--- name; and the characters that a word may have.
-local WORDS, READ, DETAIL = 4, 2048, 24
-
-local function words_of(name)
-  local list = {}
-  for word in name:sub(1, READ):gmatch "%w+" do
-    list[#list + 1] = text.truncate(word, DETAIL, "middle")
-  end
-  return list
-end
-
-
--- Appends to the labels of these names, which are alike, the first word in which they differ.
-local function tell_apart(group, made)
-  local split, most = lists.map(group, words_of), 0
-  for _, own in ipairs(split) do most = math.max(most, #own) end
-  for place = 1, most do
-    local differ = lists.any(split, function(own) return own[place] ~= split[1][place] end)
-    for i, name in ipairs(differ and group or {}) do
-      made[name] = ("%s %s"):format(made[name], split[i][place] or ""):gsub(" $", "")
+-- Appends the detail of that place to those of the group, where it tells them apart;
+-- whether it does.
+local function add_detail(group, made, place)
+  local differ, first = false, made[group[1]].details[place]
+  for _, name in ipairs(group) do differ = differ or made[name].details[place] ~= first end
+  if not differ then return false end
+  for _, name in ipairs(group) do
+    local detail = made[name].details[place]
+    if detail then
+      made[name].label = ("%s %s"):format(made[name].label,
+        text.truncate(text.clean(detail), DETAIL, "middle"))
     end
-    if differ then return end
   end
+  return true
 end
 
 
@@ -112,13 +119,13 @@ end
 local function number(names, made)
   local taken, nth = {}, {}
   for _, name in ipairs(names) do
-    local own = made[name]
+    local own = made[name].label
     local label = own
     while taken[label] do
       nth[own] = (nth[own] or 1) + 1
       label = ("%s ~%d"):format(own, nth[own])
     end
-    taken[label], made[name] = true, label
+    taken[label], made[name].label = true, label
   end
 end
 
@@ -126,16 +133,25 @@ end
 -- By name: its label, different for different names. `names` are without repeats.
 function labels.unique(names)
   local made = {}
-  for _, name in ipairs(names) do made[name] = labels.of(name) end
-  local alike = names
-  for _ = 1, WORDS do
-    local groups = lists.grouped(alike, function(name) return made[name] end)
-    groups = lists.filtered(groups, function(group) return group[2] ~= nil end)
-    for _, group in ipairs(groups) do tell_apart(group, made) end
-    alike = lists.flat(groups, function(group) return group end)
+  for _, name in ipairs(names) do
+    local label, details = labels.of(name)
+    made[name] = { label = label, details = details }
   end
-  number(lists.sort(lists.joined(names)), made)
-  return made
+  local function by_label()
+    return (lists.grouped(names, function(name) return made[name].label end))
+  end
+  local groups = by_label()
+  for place = 1, DETAILS do
+    local added = false
+    for _, group in ipairs(groups) do
+      if group[2] and add_detail(group, made, place) then added = true end
+    end
+    if added then groups = by_label() end
+  end
+  if #groups < #names then number(lists.sort(lists.joined(names)), made) end
+  local found = {}
+  for name, one in pairs(made) do found[name] = one.label end
+  return found
 end
 
 

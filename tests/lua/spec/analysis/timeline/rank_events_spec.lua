@@ -34,7 +34,7 @@ describe("the events of ranks", function()
     end
     assert.is_true(waiting > 0)
     assert.equal(expected, waiting)
-    assert.equal("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", page.labels[page.gpu.label[1] + 1])
+    assert.equal("nccl all-reduce sum bf16 ring ll", page.labels[page.gpu.label[1] + 1])
     assert.equal(0, page.busy.count)
   end)
 
