@@ -14,22 +14,9 @@ local NETWORKS = 4
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
-local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
-
-
--- How many experts a step runs: each has an activation, as has each dense and each shared
--- network; at least those of one token. More tokens choose more of them.
-local function runs_of(stage, experts, activations)
-  if experts.seen then return experts.active * experts.layers end
-  local layers = experts.layers - experts.dense
-  local others = experts.dense + (experts.shared > 0 and layers or 0)
-  return math.max(activations.calls / stage.steps - others, experts.active * layers)
-end
-
 
 local function found(results, stage, experts, products)
   local layers = experts.layers - experts.dense
-  local runs = runs_of(stage, experts, evidence.kernels(results, stage, is_activation))
   local waits = lists.filtered(stage.waits or {}, function(group)
     return group.calls >= WITHIN * stage.steps
   end)
@@ -40,8 +27,8 @@ local function found(results, stage, experts, products)
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
       evidence.seen("%N matmuls per step, none grouped", products.calls / stage.steps),
-      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture", "%N "
-        .. "experts run per step in %d layers, %N operations each", runs, layers, operations),
+      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
+        "%d layers with experts, %N operations for each of them", layers, operations),
       #waits > 0 and evidence.seen("%N waits per step inside the layers",
         lists.sum(waits, "calls") / stage.steps) or nil,
     },

@@ -13,12 +13,14 @@ local WORTH = 0.3
 local SAVED = { bf16 = 0.5, fp16 = 0.5, fp32 = 0.75 }
 
 
--- What 8 bits would save: list of { what, bytes }, largest first.
+-- What 8 bits would save: list of { what, bytes, format }, largest first.
 local function savings(stage, formats)
   local cost, list = stage.cost, {}
   local function add(what, bytes, format)
     local share = SAVED[format]
-    if share and (bytes or 0) > 0 then list[#list + 1] = { what = what, bytes = bytes * share } end
+    if share and (bytes or 0) > 0 then
+      list[#list + 1] = { what = what, bytes = bytes * share, format = format }
+    end
   end
   add("weights", cost.weight_bytes, formats.weights)
   add("the KV cache", (cost.kv_read_bytes or 0) + (cost.kv_write_bytes or 0), formats.kv)
@@ -61,7 +63,6 @@ function rule.examine_stage(results, stage, report)
   end
   local best = savings(stage, formats)[1]
   if not best then return ("weights are stored in %s"):format(formats.weights) end
-  best.format = best.what == "weights" and formats.weights or formats.kv
   report.finding(found(results, stage, best, bandwidth, share))
 end
 

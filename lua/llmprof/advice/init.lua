@@ -12,15 +12,16 @@
 -- and else is not spoken of.
 --
 -- A finding may have of_others: of changes that make the stage shorter on all ranks but one, is
--- what they gain that of these, or the mean over all. Where the CPU limits the stage, faster kernels
--- give back nothing: their gain is that with a CPU that takes no time, and they have behind =
--- "waiting": it comes back only once the GPU no longer waits.
+-- what they gain that of these, or the mean over all. Where the CPU limits the stage, faster
+-- kernels give back nothing: their gain is that with a CPU that takes no time, and they have
+-- behind = "waiting": it comes back only once the GPU no longer waits.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
 local json = require "llmprof.json"
 local files = require "llmprof.io.files"
 local recipe = require "llmprof.recipe"
+local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
@@ -33,11 +34,10 @@ local confidences = { high = 1, medium = 2, low = 3 }
 -- What a finding lacks, or nil: what the schema of results says of it, but for `after`, which are
 -- names of rules until the findings are ranked.
 local function fault_of(finding)
-  local after = finding.after
-  if after ~= nil and type(after) ~= "table" then return "after: a list of rules" end
-  finding.after = nil
-  local fault = document.check("results", finding, "finding")
-  finding.after = after
+  if type(finding.after or {}) ~= "table" then return "after: a list of rules" end
+  local plain = keys.merged(finding)
+  plain.after = nil
+  local fault = document.check("results", plain, "finding")
   if fault then return (fault:gsub("^%$%.?:? ?", "")) end
   if not finding.changes or finding.assumption and finding.stage then return nil end
   return "changes: what is changed wants a stage and an assumption"

@@ -12,14 +12,10 @@ local LEAST = 100
 
 
 local function small(record)
-  for _, kernel in ipairs(record.collectives or {}) do
-    local short = kernel.transfer_p50_ns and kernel.transfer_p50_ns <= SHORT_NS
-    if kernel.library == "NCCL" and kernel.op == "all-reduce" and short
-      and (kernel.decode_count or 0) >= LEAST then
-      return kernel
-    end
-  end
-  return nil
+  return lists.filtered(record.collectives or {}, function(kernel)
+    return kernel.library == "NCCL" and kernel.op == "all-reduce"
+      and (kernel.transfer_p50_ns or math.huge) <= SHORT_NS and (kernel.decode_count or 0) >= LEAST
+  end)[1]
 end
 
 
