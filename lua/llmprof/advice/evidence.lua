@@ -107,9 +107,7 @@ end
 
 -- The measured stages whose steps each make a token.
 function evidence.decodes(results)
-  return lists.filtered(evidence.stages(results), function(stage)
-    return stage.kernels_per_token
-  end)
+  return lists.filtered(evidence.stages(results), "kernels_per_token")
 end
 
 

@@ -65,49 +65,42 @@ function engines.phase_of(step)
 end
 
 
--- What an engine makes of the tags: steps by tag, and how many are its own.
+-- What an engine makes of the tags: { engine, steps (by tag, with their phase), seen (how many tags
+-- are its own) }.
 local function read(engine, tags)
-  local steps, seen, read_as = {}, 0, 0
+  local made = { engine = engine, steps = {}, seen = 0 }
   for _, tag in ipairs(tags) do
     local step = engine.step(tag)
-    if step then
-      step.phase = engines.phase_of(step)
-      steps[tag], read_as = step, read_as + 1
-    end
+    made.steps[tag] = step
+    if step then step.phase = engines.phase_of(step) end
     if step or lists.any(engine.marks or {}, function(mark) return tag:find(mark) end) then
-      seen = seen + 1
+      made.seen = made.seen + 1
     end
   end
-  return steps, seen, read_as
+  return made
 end
 
 
--- The engine that wrote most of the tags of a trace's ranges, each listed once:
--- { engine, steps (by tag, with their phase), count (of tags that are steps) };
--- nil when none did.
+-- The engine that wrote most of the tags of a trace's ranges, each listed once, as of read; nil
+-- when none did.
 function engines.recognise(tags)
   -- no operators, each of whose ranges may have a tag of its own ("aten::mm, op_id = 12")
   local own = lists.filtered(tags, function(tag) return not tag:find "^[%a_][%w_]*::" end)
-  local best, most = nil, 0
-  for _, engine in ipairs(engines.all()) do
-    local steps, seen, count = read(engine, own)
-    if seen > most then best, most = { engine = engine, steps = steps, count = count }, seen end
-  end
-  return best
+  local best, seen = lists.largest(lists.map(engines.all(), function(engine)
+    return read(engine, own)
+  end), "seen")
+  return seen > 0 and best or nil
 end
 
 
 -- The first engine that has kernels of these names (lower case) of its own, nil where
 -- none has.
 function engines.of_kernels(names)
-  for _, engine in ipairs(engines.all()) do
-    for _, pattern in ipairs(engine.kernels or {}) do
-      for _, name in ipairs(names) do
-        if name:find(pattern) then return engine end
-      end
-    end
-  end
-  return nil
+  return lists.filtered(engines.all(), function(engine)
+    return lists.any(engine.kernels or {}, function(pattern)
+      return lists.any(names, function(name) return name:find(pattern) end)
+    end)
+  end)[1]
 end
 
 

@@ -143,7 +143,7 @@ function members.find_labels(trace, marks)
   local tags = lists.sort(lists.map(errors.check(trace:frame "ranges"):group { by = { "tag" } },
     "tag"))
   local known = engines.recognise(tags)
-  if known and known.count > 0 then
+  if known and next(known.steps) then
     return { source = "labels", engine = known.engine, steps = known.steps, enclosed = false }
   end
   local found = marks and marked(tags, marks) or marked(tags, usual)

@@ -341,13 +341,10 @@ function config.compose(given)
     local own = given.options and given.options[key]
     layers:set(key, layers.declared[key][2], own and given.recipe_name or "default")
   end
-  local file, file_name = {}, nil
+  local file, file_name
   if given.file then file, file_name = try(load_file, layers.declared, given.file) end
-  if file_name then
-    layers.untrusted[file_name], layers.file = true, file_name
-  else
-    file = {}
-  end
+  if file_name then layers.untrusted[file_name], layers.file = true, file_name end
+  file = file or {}
   local own, own_name = user.settings()
   local recipe = given.recipe or {}
   local overrides = overrides_of(layers.declared, given.words or {}, try)

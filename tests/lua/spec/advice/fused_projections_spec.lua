@@ -15,7 +15,7 @@ describe("advice fused_projections", function()
 decode computes query, key and value, and gate and up, as matmuls of their own (decode, confidence medium)
 - 71 matmuls per step (timeline)
 - 10 layers make 71 without fused projections, 41 with them (model.architecture)
-try: join the weights when loading: one matmul for query, key and value, one for gate, up
+try: join the weights when loading: one matmul for query, key and value, one for gate and up
 change: fuse(kernels:where { stage = "decode", label = "nvjet" })
 if matmuls that follow each other become one that takes as long as all
 kernels: 4
