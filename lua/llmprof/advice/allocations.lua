@@ -1,5 +1,4 @@
--- Memory that is asked from the driver, or pinned, and given back in every step: calls that wait
--- for the GPU, or hold up what the CPU would launch.
+-- Memory that is allocated, or pinned, and given back in every step.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "allocations", own_code = true, of_decode = true }

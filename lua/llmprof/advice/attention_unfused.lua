@@ -1,5 +1,4 @@
--- Attention as separate products and a softmax, which write the scores of every
--- pair of tokens to memory and read them back.
+-- Attention in parts, which write the scores of all pairs of tokens to memory.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

@@ -1,5 +1,4 @@
--- How many sequences a decode step could serve before its products, and not the
--- bytes of the weights, set its least time.
+-- The batch from which on products, not bytes, set the least time of a step.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "batch_room", of_decode = true,

@@ -1,5 +1,4 @@
--- The capture lost something, or slowed down what it measured: numbers drawn from
--- it may be wrong.
+-- Checks of the capture that are not ok: what is drawn from it may be wrong.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "capture_trust" }

@@ -1,5 +1,4 @@
--- Kernels that only change the type of numbers: an operation between two types,
--- a norm or softmax in fp32, a module left in another precision.
+-- Kernels that only change the type of numbers.
 local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"

@@ -1,5 +1,4 @@
--- The KV cache is joined anew in each step: cat copies all of it to add a token,
--- its shape changes, so that no CUDA graph can be captured.
+-- A KV cache that cat copies for each token; as its shape changes, no graph can be captured.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

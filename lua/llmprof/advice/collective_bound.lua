@@ -1,5 +1,4 @@
--- Collectives take much of the GPU time, and little of that is waiting; or nobody can tell what
--- of it is, as of one rank alone, whose other figures say little then.
+-- Collectives that take much of the GPU time, and wait little, or nobody can tell for what.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "collective_bound", of_ranks = true }

@@ -1,5 +1,4 @@
--- Short collectives follow each other with nothing between them: what they take is latency, which
--- one of all their bytes would take once.
+-- Short collectives in a row: one of all their bytes would have their latency once.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "collectives_in_a_row", own_code = true }

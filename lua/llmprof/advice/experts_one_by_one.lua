@@ -1,5 +1,4 @@
--- A mixture of experts computed in a loop over experts: a few small products and
--- the kernels around them for each, and often a wait to learn which were chosen.
+-- A loop over experts: a few small products for each, and often a wait to learn which.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

@@ -1,5 +1,4 @@
--- Decode reads all weights and the cache in every step: where that is what takes
--- the time, numbers of 8 bits instead of 16 give back the bytes that they save.
+-- Where weights and cache set the time of decode, 8 bits give back the bytes that they save.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

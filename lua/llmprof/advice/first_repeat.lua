@@ -1,5 +1,4 @@
--- What only the first repeat pays: loading modules, choosing algorithms,
--- compiling, growing the allocator's pool.
+-- What only the first repeat pays: loading, choosing algorithms, compiling.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "first_repeat" }

@@ -1,5 +1,4 @@
--- Query, key and value, and gate and up, read the same input: as one product each
--- they are fewer launches, and larger ones.
+-- Query, key and value, and gate and up, read the same input: each could be one product.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "fused_projections", own_code = true, of_decode = true,

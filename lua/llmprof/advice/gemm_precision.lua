@@ -1,5 +1,4 @@
--- Matmuls that do not use the tensor cores, or use them in tf32: by kernel names, and by counters
--- whatever the name is. 16-bit matmuls by kernels for odd dimensions.
+-- Matmuls off the tensor cores, or in tf32; 16-bit matmuls by kernels for odd dimensions.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

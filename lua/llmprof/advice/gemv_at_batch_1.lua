@@ -1,5 +1,4 @@
--- At batch 1 every product of a decode step is a matrix times one vector: each
--- weight is read for a single multiplication.
+-- At batch 1 each weight is read for a single multiplication.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "gemv_at_batch_1",

@@ -1,6 +1,5 @@
--- Decode steps that launch kernel by kernel while the GPU waits: a CUDA graph
--- replays a step in one call. It cannot be captured while the loop reads the
--- device inside a step, loops over experts on the CPU, or lets tensors grow.
+-- Decode steps that launch kernel by kernel while the GPU waits. No graph can be captured while the
+-- loop reads the device inside a step, loops over experts on the CPU, or lets tensors grow.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "graph_missing", own_code = true, of_decode = true, general = true }

@@ -1,6 +1,5 @@
--- The GPU does nothing but copy from or to the host: weights that are kept there, caches that
--- were moved out; or data goes there and comes back, as to another rank through the host. Pageable
--- memory is another rule's.
+-- The GPU does nothing but copy from or to the host, or what goes there comes back. Pageable memory
+-- is another rule's.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "host_copies" }

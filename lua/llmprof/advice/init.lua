@@ -8,8 +8,7 @@
 -- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
 -- gives back of the waiting is no cause of it.
 --
--- Where about = "engine_metrics", say, it is asked of results that have that field alone,
--- and else is not spoken of.
+-- Where about = "engine_metrics", say, it is asked of results that have that field alone.
 --
 -- A finding may have of_others: of changes that make the stage shorter on all ranks but one, is
 -- what they gain that of these, or the mean over all. Where the CPU limits the stage, faster
@@ -89,10 +88,9 @@ local function at_most(results, stage, made, finding)
 end
 
 
--- The limit of a replayed gain, in ns of an instance, without the time between steps. A change of
--- kernels and copies alone gives back their time, in which a GPU works, and the stage's waiting at
--- most. Another change that is taken from waiting gives back that, and the time of collectives, at
--- most; others have no limit here.
+-- The limit of a replayed gain, in ns of an instance, without the time between steps: of kernels
+-- and copies alone their time in which a GPU works, and the stage's waiting; of another change that
+-- is taken from waiting that, and the time of collectives; others have none here.
 local function most_of(results, stage, finding, is_plain)
   local waiting, ns = evidence.waiting(results, stage, not is_plain), 0
   for _, change in ipairs(finding.changes) do
@@ -185,8 +183,7 @@ local function class_of(finding, worth)
 end
 
 
--- What causes this part of a stage's waiting comes before what tells of it as a whole, and what
--- saves launches behind it.
+-- What causes this part of a stage's waiting comes before what tells of all of it.
 local MOST = 0.5
 
 -- by_name: the rules.
@@ -236,10 +233,8 @@ local function yield_to_ranks(results, list, worths, by_name)
 end
 
 
--- What each finding could give in the whole run: stages of a server's steps come more or
--- less often. By finding, ns; of one behind the waiting of its stage no more than what most of
--- that is taken away by. Waiting that gives an unknown part back, as that of a whole run with
--- its start, comes where all of it would.
+-- By finding what it could give in the whole run, ns; behind the waiting of its stage no more than
+-- what most of that is taken away by. An unknown part of waiting counts as all of it.
 local function worths_of(results, list, by_name)
   local worths, first = {}, {}
   for _, finding in ipairs(list) do
@@ -270,7 +265,7 @@ local function in_order(list, worths)
 end
 
 
--- Say by rank which findings of its stage each needs dealt with first, and what it unlocks.
+-- Say by rank which findings of its stage each needs first, and what it unlocks.
 local function link(list)
   local unlocks = {}
   for rank, finding in ipairs(list) do
@@ -387,8 +382,7 @@ local function reporter(rule, results, into, replay)
 end
 
 
--- Note why a rule is silent: what it returned when it neither found anything nor
--- abstained. count: of its findings before it was asked.
+-- Note why a rule is silent that neither abstained nor found more than `count`.
 local function note_silence(rule, report, count, stage, why, into)
   if report.count > count or report.abstained then return end
   into.silent[#into.silent + 1] = { rule = rule.name, stage = stage,
@@ -442,8 +436,7 @@ end
 local function not_replayed() return nil, "there is no trace to replay" end
 
 
--- Apply one rule; its findings, abstentions and reasons go to the lists. What it finds in code
--- that is the engine's is a reason, and no finding.
+-- Apply one rule. What it finds in code that is the engine's is a reason for silence.
 local function apply(rule, results, into, replay)
   local engine = rule.own_code and evidence.engine(results)
   if not engine then return ask(rule, results, into, replay) end

@@ -1,5 +1,4 @@
--- Each step takes longer than the one before: attention reads a cache that grows
--- with the context.
+-- Steps that get longer with the context, as attention reads more of the cache.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "kv_growth" }

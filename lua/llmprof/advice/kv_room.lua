@@ -1,5 +1,4 @@
--- The KV cache is too small for the load, or has room while requests wait: something else limits
--- the batch.
+-- A KV cache that is too small for the load, or has room while requests wait.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "kv_room", about = "engine_metrics" }

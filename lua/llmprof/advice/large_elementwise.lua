@@ -1,7 +1,5 @@
--- A few long kernels that only add, copy or convert: they move a large tensor
--- through memory and compute next to nothing. Scores of attention that are
--- written out, to add a bias to them, are such tensors. Kernels that are fused already are not
--- counted.
+-- A few long kernels that only add, copy or convert a large tensor, such as written-out scores of
+-- attention. Kernels that are fused already are not counted.
 local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"

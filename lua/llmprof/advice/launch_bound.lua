@@ -1,5 +1,4 @@
--- The GPU waits for the CPU: for the calls that launch, or for what the program
--- does between them.
+-- The GPU waits for the CPU: for launching calls, or for the program between them.
 local evidence = require "llmprof.advice.evidence"
 local stage_summary = require "llmprof.analysis.stages.summary"
 local uneven_steps = require "llmprof.advice.uneven_steps"

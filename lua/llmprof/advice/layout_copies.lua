@@ -1,5 +1,4 @@
--- Kernels that only move data: contiguous(), cat, gathers, permutations, padding; and copies within
--- a GPU.
+-- Kernels that only move data: cat, gathers, permutations; and copies within a GPU.
 local cat_cache = require "llmprof.advice.cat_cache"
 local evidence = require "llmprof.advice.evidence"
 

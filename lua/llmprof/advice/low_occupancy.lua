@@ -1,5 +1,4 @@
--- Kernels that wait for latency because few warps are there to hide it, and what
--- keeps more from running; without counters those of few blocks, which leave most SMs empty.
+-- Kernels of few warps, or few blocks, which cannot hide latency or leave most SMs empty.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

@@ -1,5 +1,4 @@
--- Kernels that already read memory as fast as it goes: no better kernel helps,
--- only fewer bytes, or more work per byte.
+-- Kernels that read memory as fast as it goes: no better kernel helps.
 local evidence = require "llmprof.advice.evidence"
 
 -- Near the roof: ncu calls what is above it well used, %.

@@ -1,5 +1,4 @@
--- Copies from or to pageable host memory: the driver copies them once more, and
--- the CPU waits until that is done.
+-- Copies of pageable memory, which the driver copies once more while the CPU waits.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

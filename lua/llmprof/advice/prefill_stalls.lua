@@ -1,5 +1,4 @@
--- Steps that decode and prefill other requests, too: so much of these that decode stalls, or so
--- little that each step reads the weights for next to nothing.
+-- Steps that prefill so much that decode stalls, or next to nothing for all weights.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

@@ -1,5 +1,4 @@
--- A few steps of a serving engine take many times as long as the others: something is
--- compiled or loaded at its first use, and all requests wait for it.
+-- A few steps of a serving engine in which something is compiled or loaded at its first use.
 local evidence = require "llmprof.advice.evidence"
 local statistics = require "llmprof.statistics"
 local lists = require "llmprof.tables.lists"

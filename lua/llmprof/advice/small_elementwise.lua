@@ -1,6 +1,5 @@
--- Many short elementwise kernels in a row: each reads and writes everything for
--- one operation. Fused, a chain of them becomes one kernel. Those that are fused already, such as
--- a norm in one kernel, do not count.
+-- Many short elementwise kernels in a row, which fused would be one. Those that are fused already,
+-- such as a norm in one kernel, do not count.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "small_elementwise", own_code = true, fewer_launches = true }

@@ -1,5 +1,4 @@
--- Between one decode step and the next the GPU has nothing to do: sampling on
--- the CPU, detokenising, the stop check, the Python loop.
+-- Between decode steps the GPU has nothing to do: sampling on the CPU, the Python loop.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "step_gaps", own_code = true }

@@ -1,5 +1,4 @@
--- Between the steps of a serving engine the GPU waits for the next one: the scheduler
--- and what prepares a step take longer than the step.
+-- Between the steps of a serving engine the GPU waits for the scheduler.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

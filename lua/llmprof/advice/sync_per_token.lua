@@ -1,6 +1,5 @@
--- The CPU waits for the GPU in every step: to learn the token, or something in
--- each layer. What follows a wait, and how often it comes in a step, tell which. Where no steps are
--- known, it waits again and again between launches.
+-- The CPU waits for the GPU in every step: what follows a wait, and how often it comes, tell why.
+-- Where no steps are known, it waits again and again between launches.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

@@ -1,5 +1,4 @@
--- Kernels of a wave of blocks and little more: the last wave takes as long as a full one, for a
--- few blocks.
+-- Kernels of little more than a wave of blocks: the last takes as long, for a few blocks.
 local evidence = require "llmprof.advice.evidence"
 
 -- From this part of the places for blocks on that stay empty; of more waves it is less.

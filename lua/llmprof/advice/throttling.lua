@@ -1,5 +1,4 @@
--- The GPU's clocks were held down while the workload ran: by power, by heat, or
--- by a limit that somebody set.
+-- Clocks of the GPU that power, heat or a limit held down.
 local evidence = require "llmprof.advice.evidence"
 local lists = require "llmprof.tables.lists"
 

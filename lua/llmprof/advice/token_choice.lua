@@ -1,5 +1,4 @@
--- Avoidable work in choosing tokens: a vocabulary that is sorted for each, and drafts that no step
--- verifies.
+-- A vocabulary that is sorted for each token, and drafts that no step verifies.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "token_choice", of_decode = true }

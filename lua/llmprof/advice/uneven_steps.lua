@@ -1,5 +1,4 @@
--- Steps that are longer than the others again and again: every n-th of them, or several in
--- a row; or a few that are many times as long. Something runs besides the model.
+-- Steps that are longer again and again, or a few many times: something runs beside the model.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "uneven_steps" }

@@ -168,8 +168,8 @@ local DIFFERENT = "%d results of load generators in it: keep that of the traced 
 local UNREAD = "it names figures of a load generator, and none could be read"
 
 
--- One JSON, or one a line as SGLang adds them. What Python writes of a number that JSON has not, as
--- the rate of a load that is sent at once, is null; texts change, too, which nobody reads here.
+-- One JSON, or one a line as SGLang adds them. Python's Infinity and NaN, which JSON has not, are
+-- null; texts change, too, which nobody reads here.
 local function read_json(body)
   for _, word in ipairs { "%-?Infinity", "NaN" } do
     body = body:gsub("([:,%[]%s*)" .. word, "%1null")

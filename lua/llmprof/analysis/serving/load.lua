@@ -1,6 +1,5 @@
--- A load on a serving engine, of metrics.json: what its clients saw, whether the rate was held,
--- how many requests were good ones; the engine's own numbers meanwhile; what requests wait for
--- until their first token, and how full the KV cache was, from both and from the engine's steps.
+-- A load on a serving engine, of metrics.json: what its clients saw, the engine's own numbers
+-- meanwhile, what requests wait for until their first token, and how full the KV cache was.
 local json = require "llmprof.json"
 local model = require "llmprof.model"
 local own_times = require "llmprof.analysis.latency.own_times"
