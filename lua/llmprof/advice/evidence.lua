@@ -451,8 +451,8 @@ end
 -- ---- rules about kernels that are alike ----
 
 -- Report the kernels that a rule wants, in each stage where they take `worth` of the GPU time or
--- more, and say what they take at most. given: wanted, worth; title (a format of the stage's name,
--- or a function of the stage and the group); note(group, stage) (a format and its values), source
+-- more, and say what they take at most. given: wanted, worth; title (a format of the stage's name
+-- and the group's share); note(group, stage) (a format and its values), source
 -- (of that; nil: counters); why(kernel), told of the largest of them that have counters, or, where
 -- is_of_timeline, of all; try; the gain, by saved(kernel) (ns of all its calls), or `change`
 -- (of evidence.change), neither where nothing is known, and its assumption; confidence;
@@ -464,10 +464,10 @@ function evidence.examine_kernels(results, report, given)
     local group = evidence.kernels(results, stage, given.wanted)
     most = math.max(most, group.share)
     if group.share >= given.worth and not (given.skips and given.skips(stage)) then
-      local title, saved = given.title, given.saved and lists.sum(group.list, given.saved)
+      local saved = given.saved and lists.sum(group.list, given.saved)
       report.finding {
         stage = stage.name,
-        title = type(title) == "function" and title(stage, group) or title:format(stage.name),
+        title = evidence.say(given.title, stage.name, group.share),
         evidence = lists.joined({ evidence.note(source, given.note(group, stage)) },
           evidence.largest(group, stage, given.why, given.is_of_timeline)),
         try = given.try,

@@ -15,9 +15,7 @@ return evidence.rule_of_kernels {
     local counters = kernel.counters
     return counters and (counters.dram_percent or 0) >= NEAR and counters.bound ~= "unknown"
   end,
-  title = function(stage, roof)
-    return evidence.say("%P of the GPU time of %s is at the memory's speed", roof.share, stage.name)
-  end,
+  title = "%s spends %P of its GPU time at the memory's speed",
   note = function(roof)
     return "%T in kernels at %d %% or more of the DRAM bandwidth", roof.ns, NEAR
   end,

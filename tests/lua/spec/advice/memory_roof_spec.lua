@@ -10,7 +10,7 @@ describe("advice memory_roof", function()
 
   it("finds kernels at the memory's speed", function()
     assert.equal([[
-50 % of the GPU time of decode is at the memory's speed (decode, confidence medium)
+decode spends 50 % of its GPU time at the memory's speed (decode, confidence medium)
 - 40.00 ms in kernels at 80 % or more of the DRAM bandwidth (counters)
 - kernel 8, gemv: 100 calls, 40.00 ms, 91 % of the DRAM bandwidth (timeline, counters)
 try: fewer bytes or more work per byte: weights and KV cache of 8 or 4 bits, a larger batch
