@@ -42,9 +42,11 @@ function errors.is_interrupt(value) return errors.is(value) and value.kind == "i
 -- Kinds that follow from a code of the core, whatever was being done.
 local KINDS = { interrupted = "interrupted", nomem = "failed" }
 
--- For functions that return nil, message[, code]: the value, or the error of a kind.
+-- For functions that return nil, message[, code]: the value, or the error of a kind. Memory that
+-- ends is of no file, and said as where Lua's ends.
 function errors.check_as(kind, value, message, code)
   if value ~= nil and value ~= false then return value end
+  if code == "nomem" then error(failure.nomem(), 0) end
   errors.raise(KINDS[code] or kind, message or "unknown error", { code = code })
 end
 
