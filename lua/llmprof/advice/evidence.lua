@@ -495,9 +495,9 @@ function evidence.rule_of_kernels(given)
 end
 
 
--- Copies of a stage that satisfy a condition.
-function evidence.transfers(stage, condition)
-  return ("transfers:where { %skind = \"copy\", %s }"):format(in_stage(stage), condition)
+-- That there are no copies in a stage that satisfy a condition.
+function evidence.without_copies(stage, condition)
+  return ("remove(transfers:where { %skind = \"copy\", %s })"):format(in_stage(stage), condition)
 end
 
 

@@ -19,7 +19,7 @@ function rule.examine(results, report)
       repeats.slowdown, repeats.first_excess_ns) },
     try = "serve a warm-up request of the usual shapes before the first user's; "
       .. evidence.remedy(results, "keep compile caches (TORCHINDUCTOR_CACHE_DIR) between starts; "
-        .. "avoid shapes that compile again", "load modules at the start, not at the first launch "
+        .. "avoid shapes that compile again", "load modules at the start "
         .. "(CUDA_MODULE_LOADING=EAGER)"),
     confidence = "high",
   }

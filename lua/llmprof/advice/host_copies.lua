@@ -7,6 +7,8 @@ local rule = { name = "host_copies" }
 -- From this part of the stage's time on such copies are worth a finding.
 local WORTH = 0.05
 
+local OF_HOST = 'direction = { "host to device", "device to host" }'
+
 -- Copies of this size and up that go out and come back are data, not tokens.
 local LARGE = 1 << 20
 
@@ -38,9 +40,7 @@ local function report_through_host(results, stage, calls, bytes, report)
     try = ("leave it on the GPU: to another rank by NCCL, an MPI that takes memory of the GPU, or "
       .. "a copy from GPU to GPU; what the CPU computes with it by a kernel%s"):format(
       evidence.remedy(results, " (torch.distributed with the backend nccl)", "")),
-    changes = {
-      ("remove(%s)"):format(evidence.transfers(stage,
-        'direction = { "host to device", "device to host" }')),
+    changes = { evidence.without_copies(stage, OF_HOST),
       ('remove(gaps:where { stage = %q, before = "memcpy Device-to-Host", '
         .. 'after = "memcpy Host-to-Device" })'):format(stage.name) },
     assumption = "neither the copies nor what the CPU does between them is left",
@@ -80,8 +80,7 @@ function rule.examine_stage(results, stage, report)
     },
     try = "keep on the GPU what is copied each time (offloaded weights, a cache), or make it "
       .. "smaller (8 bits); copy what comes next on a stream of its own while kernels run",
-    changes = { ("remove(%s)"):format(evidence.transfers(stage,
-      'direction = { "host to device", "device to host" }')) },
+    changes = { evidence.without_copies(stage, OF_HOST) },
     assumption = evidence.say("nothing is copied; copies during all other work leave %T of them",
       math.max(alone - computing, 0)),
   }

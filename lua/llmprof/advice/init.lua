@@ -160,12 +160,9 @@ local function replay_changes(results, finding, replay, of_others)
   local count = stage.wall.count * part_of(results, of_others)
   local most = (most_of(results, stage, finding, made.plain) + between) * count
   gain, high = math.min(gain, most), math.min(high, most)
-  finding.gain_ns = math.max(gain / count, 0)
-  finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
-    math.max(high / count, finding.gain_ns)
-  for _, key in ipairs { "gain_ns", "low_ns", "high_ns" } do
-    finding[key] = math.min(finding[key], finding.of_ns)
-  end
+  local function of_instance(ns) return math.min(math.max(ns / count, 0), finding.of_ns) end
+  finding.gain_ns, finding.low_ns = of_instance(gain), of_instance(math.min(low, gain))
+  finding.high_ns = math.max(of_instance(high), finding.gain_ns)
   finding.gain_share = finding.of_ns > 0 and finding.gain_ns / finding.of_ns or nil
 end
 

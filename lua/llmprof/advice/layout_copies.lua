@@ -39,8 +39,7 @@ end
 local function changes_of(stage, group, copies)
   local list = evidence.change("remove(%s)", stage, group.list)
   if copies.calls > 0 then
-    list[#list + 1] = ("remove(%s)"):format(evidence.transfers(stage,
-      'direction = "device to device"'))
+    list[#list + 1] = evidence.without_copies(stage, 'direction = "device to device"')
   end
   return list
 end

@@ -41,7 +41,7 @@ function rule.examine_stage(results, stage, report)
     try = evidence.remedy(results, "pin the host memory once (tensor.pin_memory()), copy with "
       .. "non_blocking=True", "pin the host memory once (cudaHostAlloc), copy with cudaMemcpyAsync")
       .. ", and make constants on the GPU instead of sending them",
-    changes = { ("remove(%s)"):format(evidence.transfers(stage, 'host_memory = "pageable"')) },
+    changes = { evidence.without_copies(stage, 'host_memory = "pageable"') },
     assumption = "the copies run while kernels run, and no call waits for them",
   }
 end

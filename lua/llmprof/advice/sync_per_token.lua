@@ -55,8 +55,8 @@ local function copies_within(stage, groups)
     if not is_number then return {} end
     sizes[i] = ("%d"):format(group.bytes)
   end
-  return { ("remove(%s)"):format(evidence.transfers(stage,
-    ('direction = "device to host", bytes = { %s }'):format(table.concat(sizes, ", ")))) }
+  return { evidence.without_copies(stage, ('direction = "device to host", bytes = { %s }'):format(
+    table.concat(sizes, ", "))) }
 end
 
 

@@ -18,7 +18,7 @@ local tries = {
 }
 
 local FIRST_USE = "look for what happens once in a while: kernels that are compiled or loaded at "
-  .. "their first use (warm up with every shape that is served), files, caches that grow"
+  .. "their first use, files, caches that grow"
 
 local OTHER = "look at what the program calls then, and move it out of the loop"
 

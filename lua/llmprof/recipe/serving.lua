@@ -28,12 +28,10 @@ local function server_options(engine)
     ["server.program"] = { "The program that serves", engine.program, runs = true },
     ["server.port"] = { "Where it listens, on 127.0.0.1", engine.port, min = 1, max = 65535 },
     ["server.url"] = { "http://HOST:PORT of one that runs already, and is left running", "" },
-    ["server.session"] = { "Of that one, the session of nsys launch --session-new=NAME in which "
-      .. "it was started", "" },
+    ["server.session"] = { "Of that one, its session of nsys launch --session-new=NAME", "" },
     ["server.spools"] = { "Of that one, the folder of its collector, with capture=builtin", "" },
     ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
-    ["server.ready_timeout_s"] = { "Seconds to wait until it is ready", 900,
-      min = 1 },
+    ["server.ready_timeout_s"] = { "Seconds to wait until it is ready", 900, min = 1 },
     ["server.stop_timeout_s"] = { "From SIGTERM to SIGKILL, for its workers to end", 60, min = 0 },
     ["server.metrics"] = { "Look at its Prometheus page before, in and after the window", "on",
       choices = { "on", "off" } },
@@ -45,8 +43,7 @@ local load_options = {
   ["load.rounds"] = { "Rounds of requests inside the window", 3, min = 1 },
   ["load.warmup"] = { "Rounds before that", 2, min = 0 },
   ["load.concurrency"] = { "Requests of a round, sent at once", 1, min = 1 },
-  ["load.rate"] = { "Requests per second, each at a time of its own, in place of rounds; 0: "
-    .. "rounds", 0.0, min = 0 },
+  ["load.rate"] = { "Requests per second, in place of rounds; 0: rounds", 0.0, min = 0 },
   ["load.arrivals"] = { "Pauses between them", "poisson", choices = { "poisson", "constant" } },
   ["load.requests"] = { "How many of them", 64, min = 1 },
   ["load.prompt_lengths"] = { "Tokens of prompts, in place of infer.prompt_tokens: "
@@ -55,8 +52,7 @@ local load_options = {
   ["load.prefix_tokens"] = { "At the beginning of prompts, the same in several", 0, min = 0 },
   ["load.prefixes"] = { "How many such beginnings there are", 1, min = 1 },
   ["load.file"] = { "Requests from a file: JSON a line, or conversations as in ShareGPT", "" },
-  ["load.slo.ttft_ms"] = { "A request is good whose first token is there by then; 0: any", 0.0,
-    min = 0 },
+  ["load.slo.ttft_ms"] = { "A good request has its first token by then; 0: any", 0.0, min = 0 },
   ["load.slo.tpot_ms"] = { "And each token after it; 0: any", 0.0, min = 0 },
   ["load.command"] = { "Another load generator instead, word by word, with {url}, {host}, "
     .. "{port}, {model} and {result}", {}, runs = true },

@@ -259,8 +259,7 @@ local function looks_of(state)
       first = first or sample.utc_ns
       list[#list + 1] = { number = #list + 1, use = sample.kv_use,
         at_ns = first and sample.utc_ns and sample.utc_ns - first or nil,
-        running = is_number(sample.running) and sample.running or nil,
-        waiting = is_number(sample.waiting) and sample.waiting or nil }
+        running = number(sample.running), waiting = number(sample.waiting) }
     end
   end
   return list, idle
@@ -299,9 +298,8 @@ function served.kv_cache(state)
     end
     return made
   end
-  local use, fullest = statistics.describe(lists.map(looks, "use")), lists.largest(looks, "use")
-  made.use = { mean = use.mean, min = use.min, max = use.max }
-  made.fullest, made.looks = fullest, thinned(looks, fullest)
+  local fullest = lists.largest(looks, "use")
+  made.use, made.fullest, made.looks = level(looks, "use"), fullest, thinned(looks, fullest)
   if fullest.use > 0 and fullest.running and fullest.running > 0 then
     local fitting = fullest.running / fullest.use + ROUNDING
     made.more_requests = math.max(fitting // 1 - fullest.running // 1, 0)
