@@ -107,8 +107,7 @@ local function vectors(e)
 end
 
 
--- Products, each with `places`: of how many inputs an image of a size makes it one. Second: those
--- behind the layers.
+-- Products, each with `places`: of how many inputs an image of a size makes it one.
 local function vit_products(e)
   local list, channels, shrink = {}, e.width, 1
   local function add(part, inputs, outputs, copies, places, more)
@@ -122,15 +121,13 @@ local function vit_products(e)
   add("projections", e.width, e.width, e.layers, tokens, { bias = true })
   add("mlp", e.width, e.intermediate_size, e.layers, tokens, { bias = true })
   add("mlp", e.intermediate_size, e.width, e.layers, tokens, { bias = true })
-  local of_layers = list
-  list = {}
   for _, one in ipairs(e.convolutions) do
     shrink = shrink * one.stride
     add("convolutions", one.kernel * one.kernel * channels, one.outputs, 1, patches(e, shrink))
     channels = one.outputs
   end
   add("norms and positions", 1, vectors(e), 1, tokens, { vectors = true })
-  return of_layers, list
+  return list
 end
 
 
@@ -139,11 +136,11 @@ local function products(e)
   return { { part = "projector", inputs = e.inputs, outputs = e.outputs, copies = 1, bias = e.bias,
     places = function(size)
       return e.tokens > 0 and e.tokens or (size // e.pixels_per_token) ^ 2
-    end } }, {}
+    end } }
 end
 
 
-function encoder.parameters(e) return lists.sum(lists.joined(products(e)), cost.weights) end
+function encoder.parameters(e) return lists.sum(products(e), cost.weights) end
 
 
 -- ---- a pass ----
@@ -162,23 +159,16 @@ local function add_attention(sum, e, side, count)
 end
 
 
-local function add_products(sum, list, images)
-  for _, product in ipairs(list) do
+-- Add one pass over images: a list of { count, size (pixels a side) }.
+function encoder.encode(sum, e, images)
+  for _, product in ipairs(products(e)) do
     sum:product(product, lists.sum(images, function(image)
       return image.count * product.places(image.size)
     end))
   end
-end
-
-
--- Add one pass over images: a list of { count, size (pixels a side) }.
-function encoder.encode(sum, e, images)
-  local before, after = products(e)
-  add_products(sum, before, images)
   for _, image in ipairs(e.kind == "vit" and images or {}) do
     add_attention(sum, e, side_of(e, image.size), image.count)
   end
-  add_products(sum, after, images)
 end
 
 

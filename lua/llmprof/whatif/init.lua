@@ -372,21 +372,19 @@ end
 
 -- With the changes of a finding of the run, by its rank.
 function What:finding(rank)
-  local results = self.model.parts[1].source.results
-  if not results then
-    errors.raise("usage", ("finding %s: %s is a trace, and findings are of a run"):format(
-      tostring(rank), self.model.parts[1].source.path), { hint = "llmprof report FILE makes one; "
-      .. "then: llmprof whatif latest " .. tostring(rank) })
-  end
-  local list = results.advice and results.advice.findings or {}
-  if not list[rank] then
-    errors.raise("usage", ("there is no finding %s"):format(tostring(rank)),
-      { hint = ("llmprof show RUN findings lists them: %d"):format(#list) })
+  local source = self.model.parts[1].source
+  local list = source.results and (source.results.advice or {}).findings or {}
+  local asked, why, hint = self, nil, nil
+  if not source.results then
+    why, hint = ("finding %s: %s is a trace, and findings are of a run"):format(rank, source.path),
+      ("llmprof report FILE makes one; then: llmprof whatif latest %s"):format(rank)
+  elseif not list[rank] then
+    why, hint = ("there is no finding %s"):format(rank),
+      "llmprof show RUN findings lists them: " .. #list
   elseif not list[rank].changes then
-    errors.raise("usage", ("finding %d, %s: it names no change that can be replayed"):format(rank,
-      list[rank].title))
+    why = ("finding %d, %s: it names no change that can be replayed"):format(rank, list[rank].title)
   end
-  local asked = self
+  if why then errors.raise("usage", why, { hint = hint }) end
   for _, code in ipairs(list[rank].changes) do asked = asked:change(code) end
   return asked
 end
@@ -442,24 +440,18 @@ end
 
 -- The sources of what a session has open: traces, of which each is a rank, or one run's.
 local function sources_of(list)
-  return #list == 1 and list[1].results and with_ranks(list[1]) or list
-end
-
-
--- The same of what a session has open.
-local function of_files(list)
-  for _, one in ipairs(list) do
-    if one.results and #list > 1 then
-      errors.raise("usage", ("%s: a run is replayed alone"):format(one.path),
-        { hint = "of two runs batch(n) alone lies between them; several traces are ranks" })
-    end
+  if #list == 1 and list[1].results then return with_ranks(list[1]) end
+  local run = lists.filtered(list, "results")[1]
+  if run then
+    errors.raise("usage", ("%s: a run is replayed alone"):format(run.path),
+      { hint = "of two runs batch(n) alone lies between them; several traces are ranks" })
   end
-  return whatif.over(sources_of(list))
+  return list
 end
 
 
--- The same of paths.
-function whatif.open(paths) return of_files(session.open(paths).files) end
+-- What paths hold as something to change.
+function whatif.open(paths) return whatif.over(sources_of(session.open(paths).files)) end
 
 
 -- Is it a change as a text, 'graphs("decode")' or 'dtype "fp8"'?
@@ -484,7 +476,7 @@ end
 function whatif.asked(files, parts)
   local n = #parts == 1 and tostring(parts[1]):match "^%s*batch%s*%(%s*(%d+)%s*%)%s*$"
   if n then return whatif.between(files, tonumber(n)) end
-  local asked = of_files(files)
+  local asked = whatif.over(sources_of(files))
   for _, part in ipairs(parts) do
     asked = whatif.is_change(part) and asked:change(part) or asked:finding(tonumber(part))
   end
