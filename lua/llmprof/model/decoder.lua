@@ -67,33 +67,34 @@ decoder.FIELDS = merged(decoder.FIELDS, mixers.FIELDS)
 
 -- ---- layers ----
 
-local function filled(kind, count, other, rest)
-  local list = {}
-  for i = 1, count + rest do list[i] = i <= count and kind or other end
-  return list
+-- How many layers are of each kind: so many of one, the rest of another.
+local function split(kinds, layers, count, kind, other)
+  local counts = {}
+  for _, name in ipairs(kinds) do counts[name] = 0 end
+  counts[other], counts[kind] = layers - count, count
+  return counts
 end
 
 
--- The kinds that the older fields stand for.
+-- The same as the older fields say it.
 local function default_mixers(d)
   local layers, pattern = d.num_hidden_layers, d.sliding_window_pattern
-  if d.sliding_window == 0 then return filled("full_attention", layers, nil, 0) end
-  local full = pattern > 0 and layers // pattern or 0
-  return filled("full_attention", full, "sliding_attention", layers - full)
+  local full = d.sliding_window == 0 and layers or pattern > 0 and layers // pattern or 0
+  return split(MIXERS, layers, full, "full_attention", "sliding_attention")
 end
 
 
 local function default_networks(d)
-  if d.n_routed_experts == 0 then return filled("dense", d.num_hidden_layers, nil, 0) end
-  local dense = math.min(d.first_k_dense_replace, d.num_hidden_layers)
-  return filled("dense", dense, "experts", d.num_hidden_layers - dense)
+  local layers = d.num_hidden_layers
+  local dense = d.n_routed_experts == 0 and layers or math.min(d.first_k_dense_replace, layers)
+  return split(NETWORKS, layers, dense, "dense", "experts")
 end
 
 
--- How many layers are of each kind. A list that is given has one entry a layer.
-local function counted(list, kinds, d, name)
-  local counts = {}
-  for _, kind in ipairs(kinds) do counts[kind] = 0 end
+-- The same of a list that is given, which has one entry a layer; else what `otherwise` gives.
+local function counted(list, kinds, d, name, otherwise)
+  if #list == 0 then return otherwise(d) end
+  local counts = split(kinds, 0, 0, kinds[1], kinds[1])
   if #list ~= d.num_hidden_layers then
     schema.bad(("%s: %d entries for %d layers"):format(name, #list, d.num_hidden_layers))
   end
@@ -148,10 +149,8 @@ function decoder.read(given, where)
   local d = schema.read(given, decoder.FIELDS, where)
   if d.num_key_value_heads == 0 then d.num_key_value_heads = d.num_attention_heads end
   if d.head_dim == 0 then d.head_dim = d.hidden_size // d.num_attention_heads end
-  d.mixers = counted(#d.layer_types > 0 and d.layer_types or default_mixers(d), MIXERS, d,
-    where .. ".layer_types")
-  d.networks = counted(#d.network_types > 0 and d.network_types or default_networks(d), NETWORKS, d,
-    where .. ".network_types")
+  d.mixers = counted(d.layer_types, MIXERS, d, where .. ".layer_types", default_mixers)
+  d.networks = counted(d.network_types, NETWORKS, d, where .. ".network_types", default_networks)
   check_needed(d, where)
   for _, rule in ipairs(rules(d)) do
     if not rule[1] then schema.bad(("%s.%s: %s"):format(where, rule[2], rule[3])) end

@@ -57,13 +57,11 @@ model.FIELDS = { model = FIELDS, formats = FORMATS, decoder = decoder.FIELDS,
 
 local function read_formats(given, where)
   local formats = schema.read(given, FORMATS, where)
-  if formats.kv == "" then formats.kv = formats.activations end
-  for _, what in ipairs { "embeddings", "projections", "experts" } do
-    if formats[what] == "" then formats[what] = formats.weights end
-  end
   for _, what in ipairs { "weights", "activations", "kv", "embeddings", "projections",
     "experts" } do
-    formats[what] = quantisation.name(formats[what], where .. "." .. what)
+    local name = formats[what]
+    if name == "" then name = what == "kv" and formats.activations or formats.weights end
+    formats[what] = quantisation.name(name, where .. "." .. what)
   end
   return formats
 end
