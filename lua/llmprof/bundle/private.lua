@@ -24,16 +24,9 @@ Workload.__index = Workload
 local WHERE, MARK = "where", "mark"
 
 
--- Where notes are kept; nil without a home.
-local function notes()
-  local cache = files.folder "cache"
-  return cache and cache .. "/private"
-end
-
-
 -- A note with one file: its path and the lock on it; nil where there is no place for notes.
 local function note(name, contents)
-  local folder = notes()
+  local folder = files.folder("cache", "private")
   if not folder or not fs.mkdirs(folder) then return nil end
   local path, lock = fs.private_dir(folder)
   if not path then return nil end
@@ -107,7 +100,7 @@ function Workload:__close() remove(self.noted, self.note_lock) end
 -- Remove what processes that are gone left, as far as that can be. Returns the processes of
 -- workloads among that: a list of { pid, name, lives (could not be ended) }.
 function private.sweep()
-  local folder, ended, held = notes(), {}, {}
+  local folder, ended, held = files.folder("cache", "private"), {}, {}
   for _, name in ipairs(folder and fs.list(folder) or {}) do
     local noted = folder .. "/" .. name
     local info = fs.lstat(noted)

@@ -63,12 +63,6 @@ function baselines.folders(path)
 end
 
 
--- The ids of a baseline's runs.
-function baselines.runs(path)
-  return lists.map(baselines.folders(path), function(folder) return read_about(folder).run end)
-end
-
-
 -- All of them by name: { name, run (id of the first), runs (how many), recipe, saved
 -- (UTC), current }.
 function baselines.list(root)
@@ -153,7 +147,9 @@ function baselines.add(run, name, root)
       errors.raise("usage", ("baseline '%s' is of recipe %s, %s of %s"):format(name,
         tostring(recipe), run.id, tostring(run.manifest.recipe)),
         { hint = "a baseline's runs are of the same thing" })
-    elseif lists.has(baselines.runs(path), run.id) then
+    elseif lists.any(baselines.folders(path), function(folder)
+      return read_about(folder).run == run.id
+    end) then
       errors.raise("usage", ("baseline '%s' has run %s already"):format(name, run.id))
     end
     keep(run, ("%s/%s/%s"):format(path, MORE, run.id), name)

@@ -177,12 +177,6 @@ end
 
 
 -- Where folders that are built in are written to; nil without a home.
-local function unpacked_folder()
-  local cache = files.folder "cache"
-  return cache and cache .. "/captures"
-end
-
-
 -- Write a folder that is built in, at once or not at all.
 local function unpack(name, parent, folder)
   local making, lock = fs.private_dir(parent)
@@ -202,7 +196,7 @@ end
 local function unpacked(name)
   local packed = resources.get(name .. ".packed")
   if not packed then return nil end
-  local parent, own = unpacked_folder(), name:match "[^/]*$" .. "-"
+  local parent, own = files.folder("cache", "captures"), name:match "[^/]*$" .. "-"
   if not parent then
     errors.raise("usage", name .. ": no folder to unpack it into",
       { hint = "set HOME, or XDG_CACHE_HOME to the absolute path of a folder" })
@@ -222,7 +216,7 @@ end
 
 -- The folders that were written so, sorted.
 function files.unpacked()
-  local parent, list = unpacked_folder(), {}
+  local parent, list = files.folder("cache", "captures"), {}
   for i, name in ipairs(parent and files.list(parent) or {}) do list[i] = parent .. "/" .. name end
   return list
 end
@@ -310,12 +304,28 @@ local function absolute(path) return path and path:sub(1, 1) == "/" and path or 
 
 
 -- llmprof's folder for "config", "cache" or "state", which need not exist: in that of the
--- variable, which counts if it is absolute, or of the home; nil without either.
-function files.folder(kind)
+-- variable, which counts if it is absolute, or of the home; nil without either. name: of a folder
+-- in it (optional).
+function files.folder(kind, name)
   local place = kinds[kind]
   local own = absolute(os.getenv "HOME")
   local base = absolute(os.getenv(place.variable)) or (own and own .. place.below_home)
-  return base and base .. "/llmprof"
+  return base and base .. "/llmprof" .. (name and "/" .. name or "")
+end
+
+
+-- The files with such names in a folder of the cache, the newest first: { path, bytes, mtime_ns }.
+function files.kept(folder, pattern)
+  local place, list = files.folder("cache", folder), {}
+  for _, name in ipairs(place and files.list(place) or {}) do
+    local path = place .. "/" .. name
+    local info = name:find(pattern) and fs.lstat(path)
+    if info and info.type == "file" then
+      list[#list + 1] = { path = path, bytes = info.size, mtime_ns = info.mtime_ns }
+    end
+  end
+  table.sort(list, function(a, b) return a.mtime_ns > b.mtime_ns end)
+  return list
 end
 
 

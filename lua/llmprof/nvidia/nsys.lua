@@ -371,32 +371,15 @@ end
 
 -- ---- in the cache ----
 
--- llmprof's folder for exports; nil without a home.
-local function export_folder()
-  local folder = folders.folder "cache"
-  return folder and folder .. "/exports"
-end
-
-
--- The exports that are kept: { path, bytes, mtime_ns }, the newest first.
-function nsys.kept_exports()
-  local folder, list = export_folder(), {}
-  for _, name in ipairs(folder and folders.list(folder) or {}) do
-    local info = fs.lstat(folder .. "/" .. name)
-    if info and info.type == "file" and name:find "%.sqlite$" then
-      list[#list + 1] = { path = folder .. "/" .. name, bytes = info.size,
-        mtime_ns = info.mtime_ns }
-    end
-  end
-  return lists.sort(list, "-mtime_ns")
-end
+-- The exports that are kept: { path, bytes }, the newest first.
+function nsys.kept_exports() return folders.kept("exports", "%.sqlite$") end
 
 
 -- The export of a report, scrubbed, made now unless the cache has it. Raises where it
 -- cannot be made: without nsys the error has the command to run where there is one.
 function nsys.exported(report)
   local info = errors.check_as("usage", fs.stat(report))
-  local folder = export_folder()
+  local folder = folders.folder("cache", "exports")
   if not folder then
     errors.raise("usage", report .. ": there is no home to keep its export in",
       { hint = "export it first: " .. by_hand(report) })

@@ -72,12 +72,6 @@ end
 
 -- ---- in the cache ----
 
-local function folder_of_cache()
-  local folder = folders.folder "cache"
-  return folder and folder .. "/reports"
-end
-
-
 -- What tells these files, as they are now, from others.
 local function key_of(paths)
   local said = { version.version }
@@ -94,7 +88,7 @@ end
 
 -- The folders of the reports that are kept.
 function reports.kept()
-  local folder = folder_of_cache()
+  local folder = folders.folder("cache", "reports")
   return lists.map(folder and folders.list(folder) or {}, function(name)
     local path = folder .. "/" .. name
     return fs.stat(path .. "/" .. layout.manifest) and path or nil
@@ -105,7 +99,7 @@ end
 -- The run of traces, called like the first, made now unless it is kept. It has results and
 -- reports, and no timeline.
 function reports.of(paths)
-  local folder = folder_of_cache()
+  local folder = folders.folder("cache", "reports")
   if not folder then
     errors.raise("usage", paths[1] .. ": HOME is not set, so its report has no place",
       { hint = "llmprof report --out DIR writes it where you say" })

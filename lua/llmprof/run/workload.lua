@@ -313,7 +313,7 @@ function workload.program_of(source)
   local stem = source:match "([^/]+)%.[^./]+$" or source:match "[^/]+$"
   local key = digest.base64(digest.sha256(read(source) .. "\0" .. architecture())):sub(1, 16)
     :gsub("[^%w]", "_")
-  return ("%s/programs/%s-%s"):format(files.folder "cache" or "/nonexistent", stem, key)
+  return ("%s/%s-%s"):format(files.folder("cache", "programs") or "/nonexistent", stem, key)
 end
 
 

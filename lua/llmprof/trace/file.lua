@@ -1,7 +1,6 @@
 -- Opening what a user calls a trace.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local trace = require "llmprof.trace"
@@ -26,14 +25,9 @@ function trace_file.open(path)
   local cache = info and info.size >= trace_file.CACHE_LEAST and trace_file.cache_options() or nil
   local opened, message, code = trace.open(path, cache)
   if opened then return opened end
-  local hint = NO_TRACE[code] and trace.hint(path) or nil
-  if layout.find(path, "timeline") then
-    hint = "a bundle? Its trace is " .. layout.find(path, "timeline")
-  elseif code == "truncated" then
-    hint = trace_file.AGAIN
-  end
+  local hint = code == "truncated" and trace_file.AGAIN or NO_TRACE[code] and trace.hint(path)
   errors.raise((code == "notfound" or NO_TRACE[code]) and "usage" or "failed", message,
-    { hint = hint, code = code })
+    { hint = hint or nil, code = code })
 end
 
 
@@ -174,13 +168,6 @@ local limit -- bytes, as a run's settings have it; nil: nobody said
 local is_off = false
 
 
--- llmprof's folder for it; nil without a home.
-function trace_file.cache_folder()
-  local folder = folders.folder "cache"
-  return folder and folder .. "/traces"
-end
-
-
 -- From now on keep at most this many bytes, 0: nothing; nil leaves it as it is.
 function trace_file.keep_in_cache(bytes) limit = bytes or limit end
 
@@ -212,28 +199,21 @@ function trace_file.cache_most()
   end
   wanted = wanted or limits.cache_bytes()
   if wanted then return wanted end
-  local folder = trace_file.cache_folder()
+  local folder = folders.folder("cache", "traces")
   return folder and math.min(MOST, free_space(folder) // SHARE) or 0
 end
 
 
 -- What trace.open takes; nil: no cache.
 function trace_file.cache_options()
-  local folder, most = trace_file.cache_folder(), trace_file.cache_most()
+  local folder, most = folders.folder("cache", "traces"), trace_file.cache_most()
   if not folder or most == 0 then return nil end
   return { folder = folder, least = trace_file.CACHE_LEAST, most = most }
 end
 
 
 -- The files that are kept: { path, bytes }, one of each trace.
-function trace_file.cached()
-  local folder = trace_file.cache_folder()
-  return lists.map(folder and fs.list(folder) or {}, function(name)
-    local path = folder .. "/" .. name
-    local info = name:find "^%x+%.%l+$" and fs.lstat(path)
-    return info and info.type == "file" and { path = path, bytes = info.size } or nil
-  end)
-end
+function trace_file.cached() return folders.kept("traces", "^%x+%.%l+$") end
 
 
 return trace_file
