@@ -406,9 +406,6 @@ function artifacts.files(dir)
 end
 
 
-function Run:files() return artifacts.files(self.dir) end
-
-
 -- ---- its manifest ----
 
 function Run:save(write) self:write(MANIFEST, document.encode("manifest", self.manifest), write) end

@@ -232,19 +232,6 @@ local function key_of(groups)
 end
 
 
--- One process on each side, of which nothing tells how much processes differ.
-local function by_assumption(result, better, assumed)
-  result.assumed = assumed
-  local bound = ("the %s %% that single runs are assumed to differ by"):format(
-    text.number(assumed * 100, 1):gsub("%.0$", ""))
-  if math.abs(result.share or math.huge) > assumed then
-    result.verdict, result.why = word(better, result.difference), "beyond " .. bound
-  else
-    result.verdict, result.why = verdict.UNKNOWN, "within " .. bound
-  end
-end
-
-
 local function all_equal(groups)
   local values = lists.joined(table.unpack(groups))
   return not lists.any(values, function(value) return value ~= values[1] end)
@@ -283,7 +270,12 @@ function verdict.judge(before, after, given)
     by_interval(result, given, error, df, logarithmic)
     result.noise = #before == 1 and #after == 1 and given.noise.from or nil
   else
-    by_assumption(result, given.better, given.assumed or verdict.ASSUMED)
+    -- one process on each side, of which nothing tells how much processes differ
+    result.assumed = given.assumed or verdict.ASSUMED
+    local is_beyond = math.abs(result.share or math.huge) > result.assumed
+    result.verdict = is_beyond and word(given.better, result.difference) or verdict.UNKNOWN
+    result.why = ("%s the %s %% that single runs are assumed to differ by"):format(
+      is_beyond and "beyond" or "within", text.number(result.assumed * 100, 1):gsub("%.0$", ""))
   end
   if key_of(before) == key_of(after) then
     result.verdict, result.why, result.assumed = word(given.better, 0), nil, nil

@@ -219,26 +219,9 @@ function Handed:others()
 end
 
 
--- Of results of load generators the one that is there, those in JSON before what was printed: of
--- several nobody knows which belongs to the trace.
-function Handed:choose_load()
-  local results, tables = lists.parted(self.loads, function(path)
-    return path:find "%.jsonl?$"
-  end)
-  local list = #results > 0 and results or tables
-  if #list == 1 and not self.files[layout.workload.metrics] then self.load = list[1] end
-  for _, path in ipairs(self.loads) do
-    if path ~= self.load then
-      self:leave_out(path, self.load and ("%s is used"):format(base(self.load))
-        or self.files[layout.workload.metrics] and "metrics.json is used"
-        or ("%d results of load generators are there: name the one of this run"):format(#list))
-    end
-  end
-end
-
-
 -- The traces of the first format; those of others are left out, but a trace of torch.profiler
--- still says which operators there were.
+-- still says which operators there were. Of results of load generators the one that is there,
+-- those in JSON before what was printed: of several nobody knows which belongs to the trace.
 function Handed:choose()
   for _, format in ipairs(FORMATS) do
     local list = self.by_format[format] or {}
@@ -254,6 +237,15 @@ function Handed:choose()
     end
   end
   table.sort(self.traces)
+  local results, printed = lists.parted(self.loads, function(path) return path:find "%.jsonl?$" end)
+  local list, has_metrics = #results > 0 and results or printed, self.files[layout.workload.metrics]
+  if #list == 1 and not has_metrics then self.load = list[1] end
+  local why = self.load and ("%s is used"):format(base(self.load))
+    or has_metrics and "metrics.json is used"
+    or ("%d results of load generators are there: name the one of this run"):format(#list)
+  for _, path in ipairs(self.loads) do
+    if path ~= self.load then self:leave_out(path, why) end
+  end
 end
 
 
@@ -318,7 +310,6 @@ function handed.look(words, export, document_of)
       .. "and profiles of XLA (.xplane.pb)" })
   end
   self:choose()
-  self:choose_load()
   return self
 end
 

@@ -77,8 +77,9 @@ local function is_repeatable(cfg) return cfg.capture ~= "recorded" and cfg.captu
 -- Does the configuration of the baseline hold all that it was run with?
 local function is_complete(config)
   for _, value in pairs(config) do
-    if value == process.HIDDEN then return false end
-    if type(value) == "table" and not is_complete(value) then return false end
+    if value == process.HIDDEN or type(value) == "table" and not is_complete(value) then
+      return false
+    end
   end
   return true
 end

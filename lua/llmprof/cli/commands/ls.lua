@@ -155,7 +155,7 @@ function command.run(given, words)
     return 0
   elseif words[1] then
     local run = artifacts.open(words[1], given.root)
-    local list = lists.map(run:files(), function(file)
+    local list = lists.map(artifacts.files(run.dir), function(file)
       return { path = run:path(file.name), bytes = file.bytes,
         replaces = layout.replaces[file.name] }
     end)

@@ -188,7 +188,7 @@ describe("llmprof.bundle.artifacts", function()
       run:write("a.txt", "1")
       assert.same({ { name = "a.txt", bytes = 1 },
         { name = "manifest.json", bytes = fs.stat(run:path "manifest.json").size },
-        { name = "nsys/b.txt", bytes = 5 } }, run:files())
+        { name = "nsys/b.txt", bytes = 5 } }, artifacts.files(run.dir))
       assert.same({ { file = "nsys/b.txt", bytes = 5 } }, run:sizes { "nsys/b.txt", "none" })
       assert.is_false(run:has "nsys")
     end)
