@@ -13,9 +13,6 @@ local not_compared = { ["out"] = true, ["run.id"] = true, ["run.root"] = true,
   ["nsys.preset"] = true, ["ncu.preset"] = true }
 
 
-local function timeline(results) return results.source.timeline or {} end
-
-
 -- How much of CUDA graphs the capture shows.
 local function graph_trace(results)
   local totals = results.totals or {}
@@ -25,17 +22,18 @@ local function graph_trace(results)
 end
 
 
--- In this order: group, name, and the value of a side or nil.
+-- In this order: group, name, and the value of a side or nil: where results have it, or made of
+-- them.
 local facts = {
-  { "model", "model", function(r) return r.model.name end },
-  { "model", "variant", function(r) return r.model.variant end },
-  { "model", "dtype", function(r) return r.model.dtype end },
-  { "model", "weights", function(r) return r.model.weights end },
+  { "model", "model", "model.name" },
+  { "model", "variant", "model.variant" },
+  { "model", "dtype", "model.dtype" },
+  { "model", "weights", "model.weights" },
   { "model", "parameters", function(r)
     local described = r.model.described
     return described and ("%d"):format(described.parameters.total)
   end },
-  { "run", "recipe", function(r) return r.run.recipe end },
+  { "run", "recipe", "run.recipe" },
   { "run", "commit", function(r) -- "5c62cc7106", with a "+" where files were changed since
     local commit = r.environment.commit
     return commit and commit:sub(1, 10) .. (r.environment.commit_changed and "+" or "")
@@ -45,13 +43,13 @@ local facts = {
     local name = devices[1] and devices[1].name
     return name and #devices > 1 and ("%d x %s"):format(#devices, name) or name
   end },
-  { "machine", "driver", function(r) return r.environment.driver end },
-  { "machine", "CUDA", function(r) return r.environment.cuda end },
-  { "machine", "torch", function(r) return r.environment.torch end },
-  { "machine", "transformers", function(r) return r.environment.transformers end },
-  { "machine", "python", function(r) return r.environment.python end },
-  { "machine", "CPU", function(r) return r.environment.cpu end },
-  { "machine", "kernel", function(r) return r.environment.kernel end },
+  { "machine", "driver", "environment.driver" },
+  { "machine", "CUDA", "environment.cuda" },
+  { "machine", "torch", "environment.torch" },
+  { "machine", "transformers", "environment.transformers" },
+  { "machine", "python", "environment.python" },
+  { "machine", "CPU", "environment.cpu" },
+  { "machine", "kernel", "environment.kernel" },
   { "clocks", "held while a kernel ran", function(r)
     return r.hardware and r.hardware.clock and ("%.0f MHz"):format(r.hardware.clock.hz / 1e6)
   end },
@@ -64,20 +62,19 @@ local facts = {
     local gpu = (r.environment.gpus or {})[1]
     return gpu and gpu.power_limit_w
   end },
-  { "capture", "from", function(r) return timeline(r).from end },
-  { "capture", "tool", function(r) return timeline(r).tool end },
-  { "capture", "profiler version", function(r) return timeline(r).export_product end },
+  { "capture", "from", "source.timeline.from" },
+  { "capture", "tool", "source.timeline.tool" },
+  { "capture", "profiler version", "source.timeline.export_product" },
   { "capture", "CUDA graphs", graph_trace },
-  { "capture", "export schema", function(r) return timeline(r).export_schema end },
-  { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
-  { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
-  end },
+  { "capture", "export schema", "source.timeline.export_schema" },
+  { "capture", "repeats", "repeats.count" },
+  { "capture", "first repeat left out", "repeats.skipped_first" },
   { "capture", "stages", function(r)
     if r.inferred then return ("inferred, confidence %.2f"):format(r.inferred.confidence) end
     return r.repeats.whole_run and "the whole run" or "NVTX ranges"
   end },
-  { "capture", "integrity", function(r) return r.integrity and r.integrity.verdict end },
-  { "llmprof", "version", function(r) return r.run.llmprof end },
+  { "capture", "integrity", "integrity.verdict" },
+  { "llmprof", "version", "run.llmprof" },
 }
 
 
@@ -146,7 +143,11 @@ function differences.list(before, after)
   local list = {}
   for _, fact in ipairs(facts) do
     local group, name, value = table.unpack(fact)
-    add(list, group, name, value(before.results), value(after.results))
+    local function of(results)
+      if type(value) == "string" then return keys.at(results, value) end
+      return value(results)
+    end
+    add(list, group, name, of(before.results), of(after.results))
   end
   for _, was in ipairs(before.results.stages) do -- more steps are no slowdown
     local is = lists.find(after.results.stages, "name", was.name)

@@ -344,13 +344,10 @@ local function size_text(what)
 end
 
 
-local function none() return "" end
-
--- Title and what a row has below it.
+-- Title and what a row has below it: a cell by its name, or what is made of all.
 local COLUMNS = {
   { "ID", function(_, row) return row - 1 end },
-  { "Process ID", function(cells) return cells.pid or "" end },
-  { "Process Name", none }, { "Host Name", none },
+  { "Process ID", "pid" }, { "Process Name" }, { "Host Name" },
   { STACK, function(cells)
     local items = {}
     for tag in (cells.ranges or ""):gmatch "[^\n]+" do
@@ -358,12 +355,10 @@ local COLUMNS = {
     end
     return ("%d  %s"):format(cells.tid or 0, table.concat(items, "  "))
   end },
-  { RANGES, none },
-  { "Kernel Name", function(cells) return cells.name or "" end },
-  { "Context", function(cells) return cells.context or "" end },
+  { RANGES }, { "Kernel Name", "name" }, { "Context", "context" },
   { "Stream", function(cells) return not cells.whole and cells.stream or "" end },
   { "Block Size", size_text "block" }, { "Grid Size", size_text "grid" },
-  { "Device", function(cells) return cells.device or "" end }, { "CC", none },
+  { "Device", "device" }, { "CC" },
 }
 
 
@@ -384,7 +379,10 @@ function launches.page_text(frame, units)
   for row = 1, #frame do
     local cells, line = {}, {}
     for name, column in pairs(values) do cells[name] = column[row] or nil end
-    for i, column in ipairs(COLUMNS) do line[i] = column[2](cells, row) end
+    for i, column in ipairs(COLUMNS) do
+      local of = column[2]
+      line[i] = type(of) == "function" and of(cells, row) or of and cells[of] or ""
+    end
     for _, name in ipairs(metrics) do line[#line + 1] = number_text(cells[name]) end
     lines[#lines + 1] = line_of(line)
   end
