@@ -225,21 +225,13 @@ local MOST_NAME = 60 -- bytes of a run's name before its hash
 
 -- The values of a text, at its outermost commas.
 local function split(word)
-  local list, start, depth, quote = {}, 1, 0, nil
-  for i = 1, #word do
-    local char = word:sub(i, i)
-    if quote then
-      quote = char ~= quote and quote or nil
-    elseif char:find "[\"']" then
-      quote = char
-    elseif char:find "[%[{(]" then
-      depth = depth + 1
-    elseif char:find "[%]})]" then
-      depth = depth - 1
-    elseif char == "," and depth <= 0 then
-      list[#list + 1] = word:sub(start, i - 1)
-      start = i + 1
-    end
+  local masked, list, start = word, {}, 1
+  for _, pair in ipairs { '%b""', "%b''", "%b[]", "%b{}", "%b()" } do
+    masked = masked:gsub(pair, function(inside) return ("_"):rep(#inside) end)
+  end
+  for comma in masked:gmatch "()," do
+    list[#list + 1] = word:sub(start, comma - 1)
+    start = comma + 1
   end
   list[#list + 1] = word:sub(start)
   return list

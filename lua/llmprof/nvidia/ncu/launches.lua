@@ -163,9 +163,7 @@ Metrics.__index = Metrics
 
 function Metrics:metric(name, what)
   local unit = self.units[name]
-  if not unit or what and not KINDS[what][unit] then
-    return figures.ABSENT
-  end
+  if not unit or what and not KINDS[what][unit] then return figures.ABSENT end
   self.asked[name] = true
   return figures.formula { { name } }
 end
