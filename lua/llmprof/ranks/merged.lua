@@ -2,7 +2,6 @@
 -- matched. The order of the files does not matter.
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.ranks.collectives"
-local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local members = require "llmprof.ranks.members"
 local merge = require("llmprof.tables.keys").merged
@@ -128,11 +127,7 @@ local function joined(parts, name, moved, times)
   for i, part in ipairs(parts) do
     if part[name] then frames[#frames + 1], own[#own + 1] = part[name], moved[i] end
   end
-  if #frames == 0 then return nil end
-  if #frames > 1 or own[1].offset ~= 0 or own[1].drift ~= 0 then
-    return pack.join(frames, own, times)
-  end
-  return errors.check(frames[1]:select(rows.names(frames[1])))
+  return #frames > 0 and pack.join(frames, own, times) or nil
 end
 
 
@@ -149,19 +144,18 @@ local function kind_of(row) return tuple(row.short_name, row.communicator) end
 -- collectives without a communicator) }.
 local function number_kinds(all)
   local told = { number = {}, counts = {}, keys = {}, nameless = {} }
-  local groups, most = all:group { by = { "short_name", "communicator", "world" } }, {}
-  for _, group in ipairs(lists.sort(groups, "short_name", "communicator")) do
-    local kind = kind_of(group)
-    if not told.number[kind] then
-      table.insert(told.counts, {})
-      told.number[kind] = #told.counts
+  local groups = lists.sort(all:group { by = { "short_name", "communicator", "world" } },
+    "short_name", "communicator")
+  local kinds = lists.grouped(groups, kind_of)
+  for key, own in ipairs(kinds) do
+    told.number[kind_of(own[1])], told.keys[key], told.counts[key] = key, key, {}
+    for _, group in ipairs(own) do
+      told.counts[key][group.world] = group.count
+      if not group.communicator then told.nameless[group.world] = true end
     end
-    local key = told.number[kind]
-    told.keys[key], told.counts[key][group.world] = key, group.count
-    most[key] = math.max(most[key] or 0, group.count)
-    if not group.communicator then told.nameless[group.world] = true end
   end
-  lists.sort(told.keys, function(key) return -most[key] end, function(key) return key end)
+  lists.sort(told.keys, function(key) return -select(2, lists.largest(kinds[key], "count")) end,
+    function(key) return key end)
   rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "integer",
     get = function(row) return told.number[kind_of(row)] end } })
   native.number(all, AT, "ordinal")

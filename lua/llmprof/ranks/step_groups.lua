@@ -110,21 +110,18 @@ local kept = { "phase", "batch", "tokens", "context", "generation", "turn", "sta
   "begin", "last", "length", "interval", "idle", "busy", "kernels", "graphed", "collectives",
   "comm_time", "comm_hidden", "waiting", "transfer", "moves", "cpu" }
 
-local TIMED = { start = true, ["end"] = true, begin = true, last = true, length = true,
-  interval = true, idle = true, busy = true, waiting = true, transfer = true, comm_time = true,
-  comm_hidden = true, cpu = true }
-
 
 -- The single steps by rank and start, as many as are kept: list of records, times as
 -- *_ns.
 function step_groups.rows(steps)
-  local list = json.list {}
+  local list, fields = json.list {}, {}
+  for _, column in ipairs(steps:columns()) do
+    fields[column.name] = column.unit == "ns" and column.name .. "_ns" or column.name
+  end
   local sorted = steps:sort { { "world" }, { "start" } }
   for row = 1, math.min(#sorted, MOST_STEPS) do
     local made = { rank = sorted:get(row, "world") }
-    for _, name in ipairs(kept) do
-      made[TIMED[name] and name .. "_ns" or name] = sorted:get(row, name)
-    end
+    for _, name in ipairs(kept) do made[fields[name]] = sorted:get(row, name) end
     list[row] = made
   end
   return list

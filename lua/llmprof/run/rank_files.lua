@@ -8,6 +8,7 @@ local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
 local part = require "llmprof.ranks.part"
 local process_pool = require "llmprof.process.pool"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local trace = require "llmprof.trace"
 local trace_file = require "llmprof.trace.file"
 
@@ -45,22 +46,12 @@ function rank_files.written_parts(paths) return lists.filtered(paths, is_part) e
 -- The files that words name: files as they are, of folders those that are picked; sorted,
 -- each once.
 function rank_files.list(words, pick)
-  local list, seen = {}, {}
-  local function add(path)
-    if not seen[path] then seen[path], list[#list + 1] = true, path end
-  end
-  for _, word in ipairs(words) do
-    if folders.is_folder(word) then
-      local paths = lists.map(folders.list(word), function(name)
-        return word:gsub("/+$", "") .. "/" .. name
-      end)
-      for _, path in ipairs(pick(paths)) do add(path) end
-    else
-      add(word)
-    end
-  end
-  table.sort(list)
-  return list
+  return sorted_keys(lists.set(lists.flat(words, function(word)
+    if not folders.is_folder(word) then return { word } end
+    return pick(lists.map(folders.list(word), function(name)
+      return word:gsub("/+$", "") .. "/" .. name
+    end))
+  end)))
 end
 
 

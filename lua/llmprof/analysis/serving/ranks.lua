@@ -235,7 +235,6 @@ local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 function rank_view.results(parts, knowledge, id, left_out, unread)
   -- when the last of the captures began: the same parts always make the same results
   local _, newest = lists.largest(parts, function(one) return one.about.epoch end)
-  errors.check_as("nothing", #parts > 0 or nil, "no file could be read")
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     link = hardware.link, left_out = left_out, unread = unread })
   local engine = record.engine and engines.find(record.engine)

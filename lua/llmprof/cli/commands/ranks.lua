@@ -135,11 +135,6 @@ local function print_results(given, results)
 end
 
 
-local function print_left_out(list)
-  for _, line in ipairs(list) do out.complain(line) end
-end
-
-
 -- ---- reading ----
 
 -- Only the parts, for --merge on another day or machine.
@@ -149,7 +144,7 @@ local function read_shard(given, words, number, count)
   errors.check(fs.mkdirs(given.out))
   write_parts(parts, bytes, function(name) return given.out .. "/" .. name .. rank_files.SUFFIX end)
   out.write(("%s: %d part%s\n"):format(given.out, #parts, #parts == 1 and "" or "s"))
-  print_left_out(left_out)
+  for _, line in ipairs(left_out) do out.complain(line) end
   return given.strict and #left_out > 0 and errors.status.failed or 0
 end
 
@@ -191,7 +186,7 @@ function command.run(given, words)
   local results = given.out and write_bundle(given, words, parts, bytes, results_of)
     or (results_of "ranks")
   print_results(given, results)
-  print_left_out(results.ranks.left_out)
+  for _, line in ipairs(results.ranks.left_out) do out.complain(line) end
   return given.strict and #results.ranks.left_out > 0 and errors.status.failed or 0
 end
 
