@@ -162,7 +162,7 @@ Timeline.__index = Timeline
 -- One without lanes.
 function encode.new()
   local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0,
-    categories = {}, matches = {}, matched = 0 }, Timeline)
+    categories = {} }, Timeline)
   self.labels, self.label = numbering()
   self.stages, self.stage = numbering()
   return self
@@ -171,17 +171,6 @@ end
 
 -- Give a label, by its number, its category, where that is not nil.
 function Timeline:categorise(label, category) self.categories[label] = category end
-
-
--- The number of a collective of all ranks.
-function Timeline:match(key, ordinal)
-  local name = tuple(key, ordinal)
-  if not self.matches[name] then
-    self.matched = self.matched + 1
-    self.matches[name] = self.matched
-  end
-  return self.matches[name]
-end
 
 
 -- A new lane's number; nil where there are too many of its kind.

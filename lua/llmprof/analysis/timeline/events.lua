@@ -114,7 +114,7 @@ local function gpu_framer(timeline, given)
     end)
     rows.add(view, "match", by_start, function(row)
       local ordinal = not given.ranks and collective(row.start, "ordinal")
-      return ordinal and timeline:match(collective(row.start, "key"), ordinal) or nil
+      return ordinal and collective(row.start, "key") << 32 | ordinal
     end)
     for _, source in ipairs(SOURCES) do
       local key, name = table.unpack(source)

@@ -69,7 +69,7 @@ local function gpu_of(timeline, view)
   end)
   for _, name in ipairs(ABSENT) do rows.add(view, name, {}) end
   rows.add(view, "match", { "key", "ordinal" }, function(row)
-    return row.ordinal and timeline:match(row.key, row.ordinal)
+    return row.ordinal and row.key << 32 | row.ordinal
   end)
   rows.add(view, "place", { phase or "name" }, function(row)
     return row.phase and timeline.stage(row.phase)

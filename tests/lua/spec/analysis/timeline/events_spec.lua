@@ -113,7 +113,8 @@ describe("the events of a timeline", function()
     local page = timeline_of(repeats(), { collectives = collectives,
       layers = function() return { { start = 10600, stop = 10700, index = 0 } } end })
     assert.same({ 30, false }, { page.gpu.waiting[1], page.gpu.waiting[2] })
-    assert.same({ 1, 1, false }, { page.gpu.match[1], page.gpu.match[2], page.gpu.match[3] })
+    assert.same({ 7 << 32 | 3, 7 << 32 | 3, false }, { page.gpu.match[1], page.gpu.match[2],
+      page.gpu.match[3] })
     assert.equal("layer 0", page.labels[page.mark.label[page.mark.count] + 1])
   end)
 
