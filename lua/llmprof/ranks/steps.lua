@@ -94,10 +94,9 @@ local function cover_idle(made, api, list)
   local wanted = {}
   for i, class in ipairs(CLASSES) do
     wanted[i] = class
-    local sets = {}
-    for _, member in ipairs(list) do
-      sets[member.rank + 1] = api:where({ rank = member.rank, class = wanted }):union()
-    end
+    local sets = lists.map(list, function(member)
+      return api:where({ rank = member.rank, class = wanted }):union()
+    end)
     spans.cover(made, { start = "free", ["end"] = "first", key = "rank" }, sets, "idle_" .. class)
   end
 end
@@ -111,8 +110,7 @@ local QUEUED_NS = 50000
 local function blocking_copies(ops)
   local copies = errors.check(ops:where { kind = "copy", direction = "device to host" })
   copies:compute { name = "waited", steps = { { "api_end" }, -1, { "end" }, "*", "+" } }
-  copies:compute { name = "queued", steps = { { "start" }, -1, { "api_start" }, "*", "+" } }
-  return errors.check(copies:where { { "waited", ">=", 0 }, { "queued", ">=", QUEUED_NS } })
+  return errors.check(copies:where { { "waited", ">=", 0 }, { "delay", ">=", QUEUED_NS } })
 end
 
 

@@ -185,8 +185,9 @@ end
 local function marks_of_modules(made, ops)
   local kernels = places.add_steps(made, check(check(made.trace:frame "kernels"):where {}))
   spans.look_up(kernels, "op", ops, "torch_module", "of_module")
-  rows.extend(kernels, { "of_module" }, { { name = "layer", type = "integer",
-    get = function(key) return model_layer(made, key.of_module) end } })
+  rows.add(kernels, "layer", { "of_module" }, function(key)
+    return model_layer(made, key.of_module)
+  end)
   local all = check(check(kernels:where { { "layer", "~=", false }, { "step", "~=", false } })
     :group { by = LAYER, columns = { { "start", "min", "start" }, { "last", "max", "end" } } })
   if #all == 0 then return nil end
