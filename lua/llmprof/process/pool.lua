@@ -20,10 +20,6 @@ local process_pool = {}
 local FORMS = { i = "<i8", d = "<d", s = "<s8" }
 local PLAIN = { t = true, f = false, ["0"] = json.null }
 local LIST = getmetatable(json.list {})
-
-
--- ---- there ----
-
 local LETTERS = { integer = "i", float = "d", string = "s" }
 
 -- Of a table its entries, then what ends them.
@@ -52,8 +48,6 @@ function process_pool.pack(value)
   return table.concat(parts)
 end
 
-
--- ---- and back ----
 
 local take
 
@@ -190,35 +184,6 @@ function Pool:take(number)
   if code == "interrupted" then errors.raise_systems(message, code) end
   if bytes and bytes ~= FAILED then return true, process_pool.unpack(bytes) end
   return false
-end
-
-
--- Does any of it run still?
-function Pool:is_busy()
-  for _, other in ipairs(self.others) do
-    if other and not other:ended() then return true end
-  end
-  return false
-end
-
-
--- Wait until none does.
-function Pool:wait()
-  for _, other in ipairs(self.others) do
-    if other then errors.check(other:rest()) end
-  end
-end
-
-
--- Call f here. Where memory does not hold it beside the others it is called again when they
--- have ended.
-function Pool:call(f, ...)
-  local busy = self:is_busy()
-  local ok, result = errors.call(f, ...)
-  if ok then return result end
-  if not busy or result.code ~= "nomem" then error(result, 0) end
-  self:wait()
-  return f(...)
 end
 
 

@@ -184,7 +184,7 @@ end
 local function run_step(ctx, step, ui, before)
   local started, from = clock.timestamp(), sys.monotonic() - (before and before.ns or 0)
   local own = context_of(ctx, step, ui, from)
-  local ok, result = errors.call(ctx.pool.call, ctx.pool, function()
+  local ok, result = errors.call(function()
     restore_for(own, step)
     -- what an earlier attempt left is not this one's
     if not before then remove_outputs(own, step) end
@@ -287,8 +287,9 @@ end
 -- Bytes of a timeline below which a process costs more than it saves. Tests change this.
 pipeline.LEAST = 64 << 20
 
--- Memory that looking at a timeline twice at once takes, of each look, as a multiple of its size.
-local WEIGHT = 1.25
+-- Memory that looking at a timeline twice at once takes, of each look, as a multiple of its size,
+-- with as much to spare.
+local WEIGHT = 1.5
 
 
 -- The steps from this place on that can be worked on elsewhere while those behind run here.

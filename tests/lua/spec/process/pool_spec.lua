@@ -65,45 +65,18 @@ describe("llmprof.process.pool", function()
     local pool <close> = process_pool.begin { { function() return 1 end } }
     fork.start = start
     assert.is_false(pool:take(1))
-    assert.is_false(pool:is_busy())
-    pool:wait()
   end)
 
   it("ends what is not waited for", function()
     local pool = process_pool.begin { { function() while true do end end } }
     local pid = pool.others[1]:pid()
-    assert.is_true(pool:is_busy() and is_there(pid))
+    assert.is_true(is_there(pid))
     local ok = pcall(function()
       local held <close> = pool -- luacheck: ignore 211
       error "no"
     end)
     assert.is_false(ok)
     assert.is_false(is_there(pid))
-  end)
-
-  it("calls again what lacked memory beside others", function()
-    local calls = 0
-    local function lack()
-      calls = calls + 1
-      if calls == 1 then errors.raise("failed", "out of memory", { code = "nomem" }) end
-      return "done"
-    end
-    local gate = assert(fs.temp_dir "llmprof-test-")
-    local pool <close> = process_pool.begin { { function()
-      while fs.stat(gate) do end
-      return 1
-    end } }
-    local ok, message = pcall(pool.call, pool, function() errors.raise("failed", "else") end)
-    assert.is_false(ok)
-    assert.equal("else", message.message)
-    assert.equal("done", pool:call(function()
-      fs.remove_tree(gate)
-      return lack()
-    end))
-    assert.equal(2, calls)
-    assert.is_false(pool:is_busy())
-    calls = 0
-    assert.is_false((pcall(pool.call, pool, lack)))
   end)
 
   describe("when a signal ends this process", function()

@@ -331,26 +331,6 @@ describe("llmprof.run.pipeline", function()
       assert.is_nil(fs.stat("/proc/" .. assert(fs.read(other))))
     end)
 
-    it("leave memory to one that lacks it, which runs again", function()
-      local calls = 0
-      use_five { [2] = { work = function()
-        while fs.stat(top() .. "/run/gate") do end
-        return { 1 }
-      end, run = function(ctx, done) ctx.state.x = done end }, [1] = { run = function(ctx)
-        ctx.run:write(layout.timeline, "t")
-        ctx.run:write("gate", "")
-      end }, [4] = { run = function(ctx)
-        calls = calls + 1
-        if calls > 1 then return end
-        fs.remove(ctx.run:path "gate")
-        errors.raise("failed", "out of memory", { code = "nomem" })
-      end } }
-      local said, _, err = run()
-      assert.is_nil(err)
-      assert.same(BESIDE, said)
-      assert.equal(2, calls)
-    end)
-
     it("are kept, or done again, as others are", function()
       use_five { [2] = { restore = function(ctx) ctx.state.x = { 3 } end } }
       run()
