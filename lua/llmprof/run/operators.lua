@@ -107,13 +107,11 @@ local function launch_order(gpu, marks)
 end
 
 
--- ---- operators ----
+-- ---- from a trace ----
 
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
 
-
--- ---- from a trace ----
 
 local function frame(recorded, name) return errors.check(recorded:frame(name)) end
 

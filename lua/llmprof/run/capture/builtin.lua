@@ -72,7 +72,7 @@ local function asked_of(ctx)
   asked.windows = asked.by_window and asked.counted and not own_units and (rounds or 0) > 0
   asked.repeats = cfg.infer and asked.again and not own_units
     and math.tointeger(cfg.infer.repeats) or nil
-  asked.plain = live.runs_before(ctx) and asked.repeats ~= nil
+  asked.plain = live.runs(ctx, "before") and asked.repeats ~= nil
   asked.operators = cfg.operators ~= "off" and cfg.timeline ~= "off" and asked.again
     and not cfg.workload.operators_trace
   asked.eagerly = asked.counted and asked.again
@@ -228,7 +228,7 @@ function timeline.capture(ctx)
   if asked_of(ctx).plain then
     fs.remove(ctx.run:path(layout.metrics_in(layout.workload.before))) -- of an earlier attempt
   else
-    live.before(ctx, spec)
+    live.plain(ctx, spec, "before")
   end
   errors.check(fs.mkdirs(ctx.run:path(files.folder)))
   local folder <close> = collector.scratch(ctx.run:absolute(files.folder))
@@ -243,7 +243,7 @@ function timeline.capture(ctx)
   under_spools.keep_timeline(ctx)
   keep_metrics(ctx)
   workload.note_end(ctx, result, lines, files.log, "the workload under the collector")
-  live.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))
+  live.plain(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run), "after")
   return true
 end
 
@@ -252,8 +252,8 @@ function timeline.preview(ctx)
   local list = { lists.joined({ "CUDA_INJECTION64_PATH=" .. collector.NAME,
     "NVTX_INJECTION64_PATH=" .. collector.NAME }, describe(ctx).argv) }
   local alone = workload.describe(ctx.recipe, ctx.cfg).argv
-  if live.runs_before(ctx) and not asked_of(ctx).plain then table.insert(list, 1, alone) end
-  if live.runs_after(ctx) then table.insert(list, alone) end
+  if live.runs(ctx, "before") and not asked_of(ctx).plain then table.insert(list, 1, alone) end
+  if live.runs(ctx, "after") then table.insert(list, alone) end
   return list
 end
 

@@ -34,23 +34,17 @@ local SAME_RUN = 60 * 1000000000
 
 
 -- What one of several files is: { file, ranks, first and last (when something ran, ns since
--- 1970; nil where the clock is not known), is_capture (of a graph) }.
-local function about(trace, path, format)
-  local first, last = errors.check(trace:frame "gpu"):union():span()
-  local epoch = first and trace:info().epoch
-  return { file = path, ranks = members.find(trace), first = epoch and epoch + first,
-    last = epoch and epoch + last,
-    is_capture = format == "torch" and marked_operators.is_capture(trace) }
-end
-
-
--- The same, or the file alone where it cannot be read: that is said when ranks are put
--- together.
+-- 1970; nil where the clock is not known), is_capture (of a graph) }; the file alone where it
+-- cannot be read: that is said when ranks are put together.
 local function look_into(path, format)
   local ok, result = errors.call(function()
     local trace <close> = trace_file.open(path)
     trace_file.check(trace)
-    return about(trace, path, format)
+    local first, last = errors.check(trace:frame "gpu"):union():span()
+    local epoch = first and trace:info().epoch
+    return { file = path, ranks = members.find(trace), first = epoch and epoch + first,
+      last = epoch and epoch + last,
+      is_capture = format == "torch" and marked_operators.is_capture(trace) }
   end)
   if ok then return result end
   if result.bug or result.kind == "interrupted" then error(result, 0) end

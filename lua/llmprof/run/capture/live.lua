@@ -174,15 +174,18 @@ function live.run(ctx, given)
 end
 
 
--- Is there a run without any profiler before the timeline, and one after it?
-function live.runs_before(ctx) return ctx.cfg.overhead ~= "off" end
-function live.runs_after(ctx) return ctx.cfg.overhead == "measure" end
+-- Is there a run without any profiler "before" the timeline, or "after" it?
+function live.runs(ctx, when)
+  local overhead = ctx.cfg.overhead
+  return overhead == "measure" or when == "before" and overhead ~= "off"
+end
 
 
 -- That run, if it is wanted; its metrics are read with the timeline.
-local function measure_plain(ctx, spec, folder, wanted)
+function live.plain(ctx, spec, when)
+  local folder = layout.workload[when]
   fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
-  if not wanted then return end
+  if not live.runs(ctx, when) then return end
   ctx.progress("plain run, " .. folder)
   local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = layout.log_in(folder) })
@@ -193,16 +196,6 @@ local function measure_plain(ctx, spec, folder, wanted)
     ctx.note(("%s: %s"):format(folder, message or workload.complaint(result)
       or "it wrote no metrics.json"))
   end
-end
-
-
-function live.before(ctx, spec)
-  measure_plain(ctx, spec, layout.workload.before, live.runs_before(ctx))
-end
-
-
-function live.after(ctx, spec)
-  measure_plain(ctx, spec, layout.workload.after, live.runs_after(ctx))
 end
 
 

@@ -124,7 +124,7 @@ end
 -- folder, since nsys makes its report for all to read; after an error it stays so.
 local function capture(ctx, way)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  live.before(ctx, spec)
+  live.plain(ctx, spec, "before")
   local folder = ctx.run:path(files.folder)
   local mode = errors.check(fs.stat(folder)).mode
   errors.check(fs.chmod(folder, PRIVATE_FOLDER))
@@ -137,7 +137,7 @@ local function capture(ctx, way)
   guard(ctx, reports)
   errors.check(fs.chmod(folder, mode))
   way.judge(ctx, said, result, lines)
-  live.after(ctx, spec)
+  live.plain(ctx, spec, "after")
   return true
 end
 
@@ -266,9 +266,9 @@ function under_nsys.preview(ctx)
     report, target = layout.rank_report(workload.RANK), layout.rank_export(workload.RANK)
   end
   local plain = { spec.argv }
-  return lists.joined(live.runs_before(ctx) and plain or {}, { profile_argv(ctx, spec),
+  return lists.joined(live.runs(ctx, "before") and plain or {}, { profile_argv(ctx, spec),
     nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target)) },
-    live.runs_after(ctx) and plain or {})
+    live.runs(ctx, "after") and plain or {})
 end
 
 

@@ -92,7 +92,7 @@ end
 -- Puts the timeline into the run, and the spools as one; raises when there is none.
 function under_spools.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  live.before(ctx, spec)
+  live.plain(ctx, spec, "before")
   local result, lines = live.run(ctx, { argv = spec.argv, spec = spec, log = files.log,
     command = files.command })
   await_window(ctx, result, lines)
@@ -102,7 +102,7 @@ function under_spools.capture(ctx)
   for _, line in ipairs(collector.lost(folder)) do ctx.note(line) end
   under_spools.keep_timeline(ctx)
   workload.note_end(ctx, result, lines, files.log)
-  live.after(ctx, spec)
+  live.plain(ctx, spec, "after")
   return true
 end
 
