@@ -107,9 +107,8 @@ end
 
 -- The words of a command line that does it, without those about what is shown.
 function start.words(given)
-  local list = lists.joined(given.command
-    or { "llmprof", given.recipe.called or given.recipe.file }, given.command and {}
-    or given.settings)
+  local list = lists.joined(given.command or lists.joined({ "llmprof",
+    given.recipe.called or given.recipe.file }, given.settings))
   if given.standins then list[#list + 1] = "--with-standins" end
   for _, option in ipairs { "config", "resume" } do
     if given[option] then
@@ -228,14 +227,8 @@ function start.would_run(made, cfg, kept)
     selected = select_step.restore(ctx)
   end
   local commands = source.preview(ctx)
-  if selected then
-    commands.select = commands.select or {}
-    table.insert(commands.select, 1, selected)
-  end
-  for _, doubt in ipairs(plan.doubts(made.stages, cfg)) do
-    commands.plan = commands.plan or {}
-    table.insert(commands.plan, doubt.text)
-  end
+  if selected then commands.select = lists.joined({ selected }, commands.select or {}) end
+  commands.plan = lists.map(plan.doubts(made.stages, cfg), "text")
   return commands
 end
 

@@ -121,8 +121,21 @@ local function call(word)
     errors.raise("failed", message:find("in use", 1, true) and "another llmprof attach runs"
       or message)
   end
+  -- answer: the pattern of what is waited for, nothing yet
   return setmetatable({ listener = listener, wanted = wanted, by = {}, count = 0,
-    complete = false }, Callers)
+    complete = false, answer = "^$" }, Callers)
+end
+
+
+-- A line of one of them, nil when it has gone.
+function Callers:take(caller, line)
+  local why = line and line:match "^refused (.*)"
+  if why then
+    errors.raise("failed", ("process %d cannot write its recording: %s"):format(caller.pid,
+      text.clean(why)))
+  end
+  caller.gone = not line
+  if caller.gone or line:find(self.answer) then caller.waits = false end
 end
 
 
@@ -133,14 +146,12 @@ function Callers:hear()
   local own = user_of "self"
   for _, heard in ipairs(errors.check(self.listener:poll())) do
     local caller = self.by[heard.peer]
-    if caller and heard.line then
-      caller.said[#caller.said + 1] = heard.line
-    elseif caller then
-      caller.gone = true
+    if caller then
+      self:take(caller, heard.line)
     elseif not self.complete and heard.line and heard.line:find "^hello pid=" then
       local pid, uid = self.listener:peer(heard.peer)
       if pid and (own == 0 or uid == own) and self.wanted(pid) then
-        self.by[heard.peer] = { peer = heard.peer, pid = pid, said = {} }
+        self.by[heard.peer] = { peer = heard.peer, pid = pid }
         self.count = self.count + 1
       end
     end
@@ -162,22 +173,14 @@ end
 
 -- Tell all, and wait until each has answered by a line that fits, or is gone.
 function Callers:ask(lines, pattern)
+  self.answer = pattern
   for _, caller in pairs(self.by) do
-    caller.said = {}
-    if not caller.gone then self.listener:send(caller.peer, lines) end
+    caller.waits = not caller.gone
+    if caller.waits then self.listener:send(caller.peer, lines) end
   end
   local answered = self:wait(ANSWERING, function()
     for _, caller in pairs(self.by) do
-      local found = caller.gone
-      for _, line in ipairs(caller.said) do
-        local why = line:match "^refused (.*)"
-        if why then
-          errors.raise("failed", ("process %d cannot write its recording: %s"):format(caller.pid,
-            text.clean(why)))
-        end
-        found = found or line:find(pattern) ~= nil
-      end
-      if not found then return false end
+      if caller.waits then return false end
     end
     return true
   end)
