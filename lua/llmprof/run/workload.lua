@@ -37,18 +37,6 @@ workload.UNCOUNTED = "launch.ranks: a collective cannot be replayed on one rank 
 function workload.has_ranks(cfg) return cfg.launch.ranks > 1 end
 
 
--- The words that start argv as all ranks. program: where launch.py lies; logs: the folder
--- for what each rank prints.
-local function launched_argv(cfg, program, logs, argv)
-  local given = cfg.launch
-  local words = { cfg.python, program, "--ranks", tostring(given.ranks), "--with", given.with,
-    "--gpus", given.gpus, "--grace", tostring(given.grace_s), "--logs", logs }
-  for _, word in ipairs(given.args) do words[#words + 1] = "--args=" .. word end
-  words[#words + 1] = "--"
-  return lists.add(words, argv)
-end
-
-
 -- ---- the workload ----
 
 -- What a workload is told to run where its window opens and closes, as JSON lists of words.
@@ -136,11 +124,14 @@ end
 -- function that makes the former of the latter.
 local function as_ranks(cfg, run, spec)
   if not workload.has_ranks(cfg) then return spec end
-  local program = files.locate(LAUNCHER)
+  local program, given = files.locate(LAUNCHER), cfg.launch
   if run then write_built_in({ program }, run) end
-  local starter = word(program, run)
   local logs = run and run:absolute(layout.workload.folder) or layout.workload.folder
-  function spec.ranks(words) return launched_argv(cfg, starter, logs, words) end
+  local starter = { cfg.python, word(program, run), "--ranks", tostring(given.ranks), "--with",
+    given.with, "--gpus", given.gpus, "--grace", tostring(given.grace_s), "--logs", logs }
+  for _, argument in ipairs(given.args) do starter[#starter + 1] = "--args=" .. argument end
+  starter[#starter + 1] = "--"
+  function spec.ranks(words) return lists.joined(starter, words) end
   spec.inner, spec.argv = spec.argv, spec.ranks(spec.argv)
   return spec
 end

@@ -96,25 +96,19 @@ local function describe(ctx, run)
 end
 
 
--- What units are for. Without some that come again there are none for counters.
-local function units_of(ctx, asked)
-  if ctx.cfg.collector.units then return ctx.cfg.collector.units end
-  if asked.windows then return WINDOWS:format(asked.counts) end
-  local repeats = ctx.cfg.infer and ctx.cfg.infer.repeats
-  return (asked.plain and PLAIN or "") .. (asked.eagerly
-    and WITH_COUNTERS:format(repeats == 2 and 1 or 2, asked.counts) or "timeline")
-end
-
-
 local function plan_text(ctx)
   local cfg, asked, lines = ctx.cfg.collector, asked_of(ctx), {}
   local function add(key, value) lines[#lines + 1] = collector.plan_line(key, value) end
+  local repeats = ctx.cfg.infer and ctx.cfg.infer.repeats
+  -- without units that come again there are none for counters
+  local units = (asked.plain and PLAIN or "") .. (asked.eagerly
+    and WITH_COUNTERS:format(repeats == 2 and 1 or 2, asked.counts) or "timeline")
   add("memory", cfg.memory)
   add("graphs", cfg.graphs)
   add("sources", cfg.sources)
   add("unit.by", asked.by_window and "profiler" or asked.stage and "range" or "process")
   if asked.again then add("unit.range", asked.stage) end
-  add("units", units_of(ctx, asked))
+  add("units", cfg.units or asked.windows and WINDOWS:format(asked.counts) or units)
   add("samples.hz", cfg.samples_hz)
   add("yield", cfg.yield)
   add("counters.budget_s", collector_counters.budget(ctx.cfg))

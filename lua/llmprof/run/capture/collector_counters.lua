@@ -135,17 +135,6 @@ end
 
 -- ---- their values ----
 
--- How many launches were measured in the repeat without CUDA graphs.
-local function count_eager(frame)
-  local count = 0
-  for _, ranges in ipairs(frame:values "ranges") do
-    local lines = "\n" .. (ranges or "") .. "\n"
-    if lines:find("\n" .. collector_counters.EAGER .. "\n", 1, true) then count = count + 1 end
-  end
-  return count
-end
-
-
 -- Why none of the launches was measured.
 local function reason(run, path, wanted)
   local problem = lists.find(errors.check(trace_file.open(path):diagnostics()), "severity",
@@ -183,7 +172,7 @@ end
 function collector_counters.keep(ctx)
   local path = ctx.run:path(layout.collector.spool)
   local frame, units, wanted = launches.recorded(path)
-  local measured, eager = #frame, count_eager(frame)
+  local measured, eager = #frame, 0
   if measured == 0 then return false, reason(ctx.run, path, wanted) end
   ctx.run:write(layout.counters, launches.page_text(frame, units))
   if measured < wanted then
@@ -193,6 +182,10 @@ function collector_counters.keep(ctx)
   for _, text in ipairs(said:where({ code = "budget" }):values "text") do ctx.note(text) end
   if ctx.cfg.counters.eager_round == "on" then
     ctx.note "the engine was asked to leave its CUDA graphs out while counters were measured"
+  end
+  for _, ranges in ipairs(frame:values "ranges") do
+    local lines = "\n" .. (ranges or "") .. "\n"
+    if lines:find("\n" .. collector_counters.EAGER .. "\n", 1, true) then eager = eager + 1 end
   end
   if eager > 0 then
     ctx.note(("%d of %d launches were measured in a repeat without CUDA graphs"):format(eager,

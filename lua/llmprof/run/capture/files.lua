@@ -216,19 +216,6 @@ local WITHOUT = { nsys = "an export of Nsight Systems has none",
   torch = "traces of torch.profiler have none", xplane = "profiles of XLA have none",
   spool = "the recording has none" }
 
--- The raw page of a report of ncu, by the ncu of this machine.
-local function print_page(ctx, report)
-  local found, why = live.try_tool(ctx, under_ncu.vendor)
-  if not found then
-    return false, ("%s is to be printed first (ncu --import %s --csv --page raw): %s"):format(
-      report:match "[^/]*$", report, why)
-  end
-  ctx.run:take(report, layout.ncu.report)
-  local printed, message = under_ncu.print_raw(ctx)
-  return printed or false, message
-end
-
-
 files.remedies = { counters = "a raw page of ncu (.csv) next to the trace",
   operators = "operators.json or a trace of torch.profiler next to the trace",
   ["the model's cost"] = "--model names a config.json, or a model of conf/model",
@@ -239,17 +226,24 @@ files.remedies = { counters = "a raw page of ncu (.csv) next to the trace",
 function files.counters(ctx)
   if ctx.cfg.counters.by == "off" then return false, "counters=off" end
   local used = given(ctx)
-  local page = used.files[layout.counters]
+  local page, report = used.files[layout.counters], used.files[layout.ncu.report]
   if page then
     ctx.run:take(page, layout.counters)
     return true
   elseif used.format == "spool" and #launches.recorded(used.timeline) > 0 then
     return collector_counters.keep(ctx)
-  elseif used.files[layout.ncu.report] then
-    return print_page(ctx, used.files[layout.ncu.report])
+  elseif not report then
+    return false, lack_of(ctx, layout.counters)
+      or WITHOUT[used.format] .. ", and there is no raw page of ncu next to it"
   end
-  return false, lack_of(ctx, layout.counters)
-    or WITHOUT[used.format] .. ", and there is no raw page of ncu next to it"
+  local found, why = live.try_tool(ctx, under_ncu.vendor) -- the ncu of this machine
+  if not found then
+    return false, ("%s is to be printed first (ncu --import %s --csv --page raw): %s"):format(
+      report:match "[^/]*$", report, why)
+  end
+  ctx.run:take(report, layout.ncu.report)
+  local printed, message = under_ncu.print_raw(ctx)
+  return printed or false, message
 end
 
 
@@ -258,23 +252,20 @@ local NO_FILE = ", and there is no operators.json or trace of torch.profiler nex
 local NO_OPERATORS = { nsys = "an export of Nsight Systems names no operators" .. NO_FILE,
   spool = WITHOUT.spool .. NO_FILE, xplane = "no instruction of a program is marked in it" }
 
--- Of a trace of torch.profiler, or what a workload wrote; nil and why where there are none.
-local function read_operators(ctx, used)
-  local path = used.files[layout.workload.operators]
-    or used.format == "torch" and used.timeline
-  if path then return errors.unless_systems(operators.load(path)) end
-  local marked = used.format == "spool"
-    and marked_operators.read(used.timeline, ctx.recipe.stages)
-    or used.timeline and marked_operators.read_xla(used.timeline, ctx.recipe.stages)
-  return marked, NO_OPERATORS[used.format]
-end
-
-
+-- Of a trace of torch.profiler, or what a workload wrote, else of ranges that are marked.
 function files.operators(ctx)
   if ctx.cfg.operators == "off" then return false, "operators=off" end
-  local used = given(ctx)
-  local found, why = read_operators(ctx, used)
-  if not found then return nil, lack_of(ctx, layout.workload.operators) or why end
+  local used, found, why = given(ctx), nil, nil
+  local path = used.files[layout.workload.operators] or used.format == "torch" and used.timeline
+  if path then
+    found, why = errors.unless_systems(operators.load(path))
+  else
+    found = used.format == "spool" and marked_operators.read(used.timeline, ctx.recipe.stages)
+      or used.timeline and marked_operators.read_xla(used.timeline, ctx.recipe.stages)
+  end
+  if not found then
+    return nil, why or lack_of(ctx, layout.workload.operators) or NO_OPERATORS[used.format]
+  end
   if #used.captures > 0 then
     local joined, all = marked_operators.add_replayed(found, used.timeline, used.captures)
     ctx.note(("%s of %s operations of CUDA graphs have operators, by the trace of the capture")

@@ -87,20 +87,7 @@ local function attached(timeline, key)
 end
 
 
--- What takes such an engine, in place of a source; nil where none is asked for.
-local function for_engines(kind, cfg)
-  local server = cfg.server or {}
-  if kind == "nsys" and (server.session or "") ~= "" then
-    return attached(require("llmprof.run.capture.under_nsys").of_session, "server.session")
-  elseif kind == "builtin" and (server.spools or "") ~= "" then
-    return attached(require "llmprof.run.capture.under_spools", "server.spools")
-  end
-  return nil
-end
-
-
 -- ---- which ----
-
 
 -- By what `capture` says, a function that gives the source, so that others are not loaded.
 local function nsys() return automatic.nsys end
@@ -131,8 +118,14 @@ function capture.of(cfg)
     errors.raise("usage", "collector.yield=on leaves no counters and samples to the collector",
       { hint = "counters=ncu measures them; collector.samples_hz=0" })
   end
-  local kind = cfg.capture == "auto" and (why and "nsys" or "builtin") or cfg.capture
-  return for_engines(kind, cfg) or capture.sources[kind]()
+  local kind, server = cfg.capture, cfg.server or {}
+  if kind == "auto" then kind = why and "nsys" or "builtin" end
+  if kind == "nsys" and (server.session or "") ~= "" then
+    return attached(require("llmprof.run.capture.under_nsys").of_session, "server.session")
+  elseif kind == "builtin" and (server.spools or "") ~= "" then
+    return attached(require "llmprof.run.capture.under_spools", "server.spools")
+  end
+  return capture.sources[kind]()
 end
 
 

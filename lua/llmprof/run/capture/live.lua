@@ -69,13 +69,6 @@ local function run_operators(ctx)
 end
 
 
-local function preview_operators(ctx)
-  if ctx.cfg.operators == "off" then return nil end
-  return { lists.joined({ OPERATORS_PASS .. "=1" },
-    workload.describe(ctx.recipe, ctx.cfg).argv) }
-end
-
-
 -- ---- the source ----
 
 -- A source (of llmprof.run.capture) that takes the timeline and the counters so.
@@ -121,23 +114,21 @@ function live.new(timeline, counters)
     return { tool = shown(timeline.vendor), counters_tool = shown(counters.vendor) }
   end
 
-  -- One of the two tools, or what is left out without it.
-  local function tool_note(ctx, vendor, without)
-    local found = ctx.state.tools[vendor.name]
-    return found and ("%s %s"):format(vendor.name, found.version)
-      or "no " .. without
-  end
-
   function source.note(ctx)
+    local function said(vendor, without)
+      local found = ctx.state.tools[vendor.name]
+      return found and ("%s %s"):format(vendor.name, found.version) or "no " .. without
+    end
     return ("%s, %s"):format(
-      tool_note(ctx, timeline.vendor, "timeline: kernels are those that are measured"),
-      tool_note(ctx, counters.vendor, counters.vendor.name .. ": counters will be left out"))
+      said(timeline.vendor, "timeline: kernels are those that are measured"),
+      said(counters.vendor, counters.vendor.name .. ": counters will be left out"))
   end
 
   function source.preview(ctx)
     return { timeline = not config.untimed(ctx.cfg) and timeline.preview(ctx) or nil,
       counters = ctx.cfg.counters.by ~= "off" and counters.preview(ctx) or nil,
-      operators = preview_operators(ctx) }
+      operators = ctx.cfg.operators ~= "off" and { lists.joined({ OPERATORS_PASS .. "=1" },
+        workload.describe(ctx.recipe, ctx.cfg).argv) } or nil }
   end
 
   return source

@@ -50,10 +50,10 @@ local function chip(ctx)
 end
 
 
--- Bytes that the workload had on the GPU that it used most, as sampled; nil when nobody
--- looked.
-local function memory_of(ctx)
-  local least, most = {}, 0
+-- What a run costs beside its passes, and how the recipe's workload can be shortened.
+function under_ncu.room(ctx)
+  local cfg, first = ctx.cfg, ctx.state.found.instances[1]
+  local least, most = {}, 0 -- bytes that the workload had on the GPU that it used most, as sampled
   for _, sample in ipairs(ctx.state.samples or {}) do
     local used, index = sample.memory_used_bytes, sample.index
     if used then
@@ -61,20 +61,13 @@ local function memory_of(ctx)
       most = math.max(most, used - least[index])
     end
   end
-  return most > 0 and most or nil
-end
-
-
--- What a run costs beside its passes, and how the recipe's workload can be shortened.
-function under_ncu.room(ctx)
-  local cfg, first = ctx.cfg, ctx.state.found.instances[1]
   local times = (ctx.run:recorded "timeline" or {}).times
   -- seconds until the workload comes to what is measured, without ncu
   local start_s = times and times.window_s or first and math.max(first.start, 0) / 1e9 or 0
   local kernels = errors.check(ctx.state.trace:frame "kernels")
   local tokens = counter_plan.tokens(cfg)
-  return { pass_s = under_ncu.pass_s(memory_of(ctx)), launch_s = LAUNCH_S, launches = #kernels,
-    start_s = START_S + start_s, tokens = tokens,
+  return { pass_s = under_ncu.pass_s(most > 0 and most or nil), launch_s = LAUNCH_S,
+    launches = #kernels, start_s = START_S + start_s, tokens = tokens,
     ways = counter_plan.ways(ctx.recipe.options, cfg,
       not cfg.ncu.max_new_tokens and tokens or nil) }
 end
@@ -90,42 +83,25 @@ local GRACE = 20
 
 -- ---- what to ask for ----
 
--- Ranges to measure in when no timeline says which: the user's, or the stages.
-local function stage_ranges(ctx)
-  local include, stages = ctx.cfg.ncu.nvtx_include, ctx.recipe.stages
+-- The filters of a counter run: from the selection; without a timeline any
+-- kernel that needs no other GPU, as often as one of the selection in each launch
+-- configuration, in the ranges that the user names, or the stages. Without ranges to measure in,
+-- the calls of the profiler API that gated the timeline also gate the counters, so that a server's
+-- start and warm-up are not measured.
+local function filters(ctx)
+  local plan, include, stages = ctx.state.plan, ctx.cfg.ncu.nvtx_include, ctx.recipe.stages
+  if plan then
+    return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
+      name_base = plan.name_base, launches = plan.launches,
+      window = ctx.cfg.nsys.capture_range == "cudaProfilerApi" and #(plan.ranges or {}) == 0 }
+  end
   local focus = counter_plan.focus(include, { declared = stages, instances = {} })
-  if include and not focus then return include end
-  return lists.map(stages, function(stage)
+  local ranges = include and not focus and include or lists.map(stages, function(stage)
     return not stage.parent and (not focus or focus[stage.name])
       and range_name.ncu_filter(stage.name) or nil
   end)
-end
-
-
--- The filters of a counter run: from the selection; without a timeline any
--- kernel that needs no other GPU, as often as one of the selection in each launch
--- configuration. Without ranges to measure in, the calls of the profiler API that gated the
--- timeline also gate the counters, so that a server's start and warm-up are not measured.
-local function filters(ctx)
-  local plan = ctx.state.plan
-  if not plan then
-    return { ranges = stage_ranges(ctx), launches = ctx.cfg.top_n.launches_per_kernel,
-      name_base = "function",
-      kernels = ncu.names_without(categories.patterns(categories.COMMUNICATION)) }
-  end
-  return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
-    name_base = plan.name_base, launches = plan.launches,
-    window = ctx.cfg.nsys.capture_range == "cudaProfilerApi" and #(plan.ranges or {}) == 0 }
-end
-
-
--- Base names of the chip's metrics as a set; nil when ncu did not tell.
-local function available_metrics(ctx)
-  local names = ncu.read_query(tools.capture(ncu.query_argv(live.tool(ctx, ncu).path,
-    chip(ctx))) or "")
-  if next(names) then return names end
-  ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
-  return nil
+  return { ranges = ranges, launches = ctx.cfg.top_n.launches_per_kernel, name_base = "function",
+    kernels = ncu.names_without(categories.patterns(categories.COMMUNICATION)) }
 end
 
 
@@ -134,8 +110,15 @@ end
 -- has of the minimal request. On paper nobody asks ncu what a chip has.
 local function metrics_of(ctx, is_on_paper)
   local set, wanted = ctx.cfg.counters.set, ctx.cfg.ncu.metrics or {}
-  local depends = set or lists.has(wanted, "roofline")
-  local available = depends and not is_on_paper and available_metrics(ctx) or nil
+  local available -- base names of the chip's metrics as a set; nil when ncu did not tell
+  if not is_on_paper and (set or lists.has(wanted, "roofline")) then
+    available = ncu.read_query(tools.capture(ncu.query_argv(live.tool(ctx, ncu).path,
+      chip(ctx))) or "")
+    if not next(available) then
+      ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
+      available = nil
+    end
+  end
   if not set then
     return lists.flat(wanted, function(metric)
       return metric == "roofline"
@@ -163,34 +146,26 @@ local function profile_argv(ctx, spec, given)
 end
 
 
--- A function that is told of each launch's name and says when each of the plan's has
--- been measured as often as planned.
-local function pass_counter(plan)
-  local open, left = {}, 0
-  for name, launches in pairs(plan and plan.names or {}) do
-    open[name], left = launches, left + 1
-  end
-  return function(name)
-    if not open[name] then return false end
-    open[name] = open[name] - 1
-    if open[name] <= 0 then open[name], left = nil, left - 1 end
-    return left == 0
-  end
-end
-
-
--- What is done with a line of ncu's: told to people, to the guard.
+-- What is done with a line of ncu's: told to people, to the guard, which ends it when each of the
+-- plan's launches has been measured as often as planned.
 local function follow(ctx, watch)
-  local plan = ctx.state.plan
-  local is_all = pass_counter(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
+  local plan, replays = ctx.state.plan, ctx.cfg.ncu.replay_mode == "kernel"
   local wanted, count, what = plan and plan.expected, 0,
     ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch"
+  local open, left = {}, 0 -- launches that are to come, by name
+  for name, launches in pairs(replays and plan and plan.names or {}) do
+    open[name], left = launches, left + 1
+  end
   return function(line)
     local name, pid = ncu.launch_name(line), ncu.connected(line)
     if pid then watch:target(pid) end
     if not name then return end
     count = count + 1
-    if is_all(name) then watch:satisfy() end
+    if open[name] then
+      open[name] = open[name] - 1
+      if open[name] <= 0 then open[name], left = nil, left - 1 end
+      if left == 0 then watch:satisfy() end
+    end
     ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
       or ("%s %d"):format(what, count))
   end
@@ -388,9 +363,12 @@ function under_ncu.capture(ctx)
 end
 
 
--- What the command of a preview lacks, in words.
-local function unknown_yet(ctx, awaits_timeline)
-  local notes = {}
+-- The command that capture would start, and in words what is not known of it before
+-- there is a timeline.
+function under_ncu.preview(ctx)
+  local awaits_timeline = not ctx.state.plan and not config.untimed(ctx.cfg)
+  local given, notes = filters(ctx), {}
+  if awaits_timeline then given.kernels = nil end
   if awaits_timeline and not ncu.measures_ranges(ctx.cfg.ncu) then
     notes[1] = "and --kernel-name-base, --kernel-name: the kernels that select takes from the "
       .. "timeline"
@@ -401,19 +379,8 @@ local function unknown_yet(ctx, awaits_timeline)
         chip(ctx) or "the GPU that is there")
     end
   end
-  return notes
-end
-
-
--- The command that capture would start, and in words what is not known of it before
--- there is a timeline.
-function under_ncu.preview(ctx)
-  local awaits_timeline = not ctx.state.plan and not config.untimed(ctx.cfg)
-  local given, list = filters(ctx), unknown_yet(ctx, awaits_timeline)
-  if awaits_timeline then given.kernels = nil end
   given.metrics = metrics_of(ctx, true)
-  table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
-  return list
+  return lists.joined({ profile_argv(ctx, spec_of(ctx), given) }, notes)
 end
 
 

@@ -104,19 +104,6 @@ local function export_all(ctx, reports)
 end
 
 
--- The reports hold the environment, too, and nothing scrubs them: nobody else may read
--- them, and the manifest says so; or they go.
-local function guard(ctx, reports)
-  for _, name in ipairs(reports) do
-    if ctx.cfg.nsys.keep_report then
-      ctx.run:keep_private(name)
-    else
-      errors.check(fs.remove(ctx.run:path(name)))
-    end
-  end
-end
-
-
 -- Puts the timeline into the run; raises when there is none. way: run(ctx, spec) gives what nsys
 -- said, how the workload ended and its last lines; find(ctx, said, result, lines) the reports, and
 -- whether they are settled and exported; judge(ctx, said, result, lines) says how the workload
@@ -134,7 +121,15 @@ local function capture(ctx, way)
     reports = settle(ctx, reports)
     export_all(ctx, reports)
   end
-  guard(ctx, reports)
+  -- the reports hold the environment, too, and nothing scrubs them: nobody else may read them,
+  -- and the manifest says so; or they go
+  for _, name in ipairs(reports) do
+    if ctx.cfg.nsys.keep_report then
+      ctx.run:keep_private(name)
+    else
+      errors.check(fs.remove(ctx.run:path(name)))
+    end
+  end
   errors.check(fs.chmod(folder, mode))
   way.judge(ctx, said, result, lines)
   live.plain(ctx, spec, "after")
