@@ -34,13 +34,6 @@ local check = errors.check
 
 -- ---- ranges ----
 
--- Shapes of the inputs, where the tag of a range says them.
-local function shapes_of(tag)
-  local text = tag:match ", sizes = (%b[])"
-  return text and json.decode(text) and text or nil
-end
-
-
 -- What a tag says, { operator, path, shapes }: read once for all that differ in the numbers
 -- of their calls alone.
 local function reader_of_tags()
@@ -51,8 +44,9 @@ local function reader_of_tags()
     local said = known[text]
     if not said then
       said = range_name.read_text(text) or {}
+      local shapes = said.operator and text:match ", sizes = (%b[])"
       said = { operator = said.operator, path = said.path,
-        shapes = said.operator and shapes_of(text) }
+        shapes = shapes and json.decode(shapes) and shapes or nil }
       known[text] = said
     end
     return said
@@ -83,14 +77,6 @@ end
 local function outwards(range, field)
   while range and not range[field] do range = range.around end
   return range
-end
-
-
--- Is a range of an operator inside of another of the same one?
-local function is_inner(range)
-  local around = range.around
-  while around and around.operator ~= range.operator do around = around.around end
-  return around ~= nil
 end
 
 
@@ -147,7 +133,9 @@ local function operator_calls(ranges, own)
     end
   end
   local calls = lists.map(lists.filtered(ranges, "operator"), function(range)
-    local inner = is_inner(range)
+    local around = range.around
+    while around and around.operator ~= range.operator do around = around.around end
+    local inner = around ~= nil -- inside of another of the same operator
     return { name = range.operator, shapes = range.shapes, stage = range.stage, calls = 1,
       outer = inner and 0 or range.duration or 0, self = range.self or 0,
       device_outer = inner and 0 or range.device or 0, device_self = range.device_self or 0 }
@@ -304,22 +292,6 @@ local function operations_of(trace)
 end
 
 
--- Give the operations of replays the operators of a capture with as many nodes; how many got
--- one, and how many there are.
-local function join(operations, captures)
-  local by_size, joined, all = {}, 0, 0
-  for _, nodes in ipairs(captures) do by_size[#nodes] = nodes end
-  for _, list in ipairs(lists.grouped(operations, "replay")) do
-    all = all + #list
-    for i, node in ipairs(by_size[#list] or {}) do
-      list[i].operator, list[i].at = node.name, node.at
-      joined = joined + 1
-    end
-  end
-  return joined, all
-end
-
-
 -- Add to the row of an operator what replays ran of it.
 local function add_row(row, more)
   for _, field in ipairs { "calls", "device_self_ns", "device_total_ns" } do
@@ -365,7 +337,15 @@ function marked_operators.add_replayed(made, path, captures)
   local all = lists.flat(captures, captures_in)
   local trace <close> = trace_file.open(path)
   local operations = operations_of(trace)
-  local joined, count = join(operations, all)
+  local by_size, joined, count = {}, 0, 0
+  for _, nodes in ipairs(all) do by_size[#nodes] = nodes end
+  for _, list in ipairs(lists.grouped(operations, "replay")) do
+    count = count + #list
+    for i, node in ipairs(by_size[#list] or {}) do -- of a capture with as many nodes
+      list[i].operator, list[i].at = node.name, node.at
+      joined = joined + 1
+    end
+  end
   if joined == 0 then return 0, count end
   add_rows(made, operations)
   table.sort(made.operators, operators.by_time)

@@ -136,27 +136,22 @@ end
 -- The table of tokens is the largest that is looked up; those of positions are smaller.
 local LOOKUP = "aten::embedding"
 
--- What went into a lookup by its shapes, { sequences, tokens }: [4, 512] are 4 sequences of 512
--- tokens, [2048] are 2,048 tokens of sequences that nobody tells apart; and rows of the table.
-local function lookup_of(shapes)
-  local rows, ids = shapes and shapes[1], shapes and shapes[2]
-  if type(rows) ~= "table" or #rows ~= 2 or type(ids) ~= "table" then return nil end
-  if #ids == 2 then return { sequences = ids[1], tokens = ids[2] }, rows[1] end
-  return #ids == 1 and { tokens = ids[1] } or nil, rows[1]
-end
-
-
 -- Batches and lengths of what the model was given, the longest first, by the shapes of lookups:
--- list of { sequences, tokens, calls }; nil where no shape tells.
+-- list of { sequences, tokens, calls }; nil where no shape tells. [4, 512] are 4 sequences of 512
+-- tokens, [2048] are 2,048 tokens of sequences that nobody tells apart.
 function operators.inputs(host)
   local list, by_key, largest = json.list {}, {}, 0
   for _, group in ipairs(host:where { name = LOOKUP }:group { by = { "shapes" } }) do
-    local made, rows = lookup_of(group.shapes and json.decode(group.shapes))
-    if made and rows > largest then list, by_key, largest = json.list {}, {}, rows end
-    if made and rows == largest then
-      local key = tuple(made.sequences, made.tokens)
-      if not by_key[key] then made.calls, by_key[key], list[#list + 1] = 0, made, made end
-      by_key[key].calls = by_key[key].calls + group.count
+    local shapes = group.shapes and json.decode(group.shapes) or {}
+    local looked_up, ids = shapes[1], shapes[2]
+    local is_lookup = type(looked_up) == "table" and #looked_up == 2 and type(ids) == "table"
+    local rows = is_lookup and (#ids == 1 or #ids == 2) and looked_up[1] or 0
+    if rows > largest then list, by_key, largest = json.list {}, {}, rows end
+    if rows > 0 and rows == largest then
+      local sequences, tokens = #ids == 2 and ids[1] or nil, ids[#ids]
+      local made = lists.entry(list, by_key, tuple(sequences, tokens),
+        { sequences = sequences, tokens = tokens, calls = 0 })
+      made.calls = made.calls + group.count
     end
   end
   table.sort(list, lists.by("-tokens", "-sequences"))
@@ -215,21 +210,14 @@ end
 
 local CPU = 0 -- type of a device
 
--- What PyTorch's allocators told of each device; nil where they told nothing.
-local function memory_of(recorded)
-  local told, list = frame(recorded, "memory"), json.list {}
-  for row = 1, #told do
-    list[row] = { device = told:get(row, "type") ~= CPU and told:get(row, "device") or nil,
+local function from_trace(recorded, path)
+  local host, gpu, info = frame(recorded, "host"), frame(recorded, "gpu"), recorded:info()
+  local measured, told, memory = info.gpu > 0, frame(recorded, "memory"), json.list {}
+  for row = 1, #told do -- what PyTorch's allocators told of each device
+    memory[row] = { device = told:get(row, "type") ~= CPU and told:get(row, "device") or nil,
       events = told:get(row, "events"), allocated_bytes = told:get(row, "allocated"),
       reserved_bytes = told:get(row, "reserved") }
   end
-  return #list > 0 and list or nil
-end
-
-
-local function from_trace(recorded, path)
-  local host, gpu, info = frame(recorded, "host"), frame(recorded, "gpu"), recorded:info()
-  local measured = info.gpu > 0
   return {
     schema_version = 1,
     source = "torch.profiler, trace " .. path:match "[^/]+$",
@@ -238,7 +226,7 @@ local function from_trace(recorded, path)
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
     operators = operators.rows(host, gpu),
-    memory = memory_of(recorded),
+    memory = #memory > 0 and memory or nil,
     inputs = operators.inputs(host),
     launches = launch_order(gpu, frame(recorded, "marks")),
   }
