@@ -68,25 +68,22 @@ end
 
 -- ---- the machine ----
 
--- Does anything say that this is a container? Nothing proves that it is none.
-local function in_container()
+-- The machine that llmprof runs on.
+local function this_machine()
+  local uname, cpu = sys.uname(), sys.cpu()
+  -- does anything say that this is a container? Nothing proves that it is none
   local groups = fs.read "/proc/1/cgroup" or ""
-  return lists.any({ "/.dockerenv", "/run/.containerenv", "/.singularity.d" }, fs.access)
+  local is_container = lists.any({ "/.dockerenv", "/run/.containerenv", "/.singularity.d" },
+      fs.access)
     or lists.any({ "container", "KUBERNETES_SERVICE_HOST" },
       function(name) return (os.getenv(name) or "") ~= "" end)
     or lists.any({ "docker", "kubepods", "containerd", "libpod", "lxc" },
       function(word) return groups:find(word, 1, true) end)
-end
-
-
--- The machine that llmprof runs on.
-local function this_machine()
-  local uname, cpu = sys.uname(), sys.cpu()
   return {
     kernel = ("%s %s"):format(uname.sysname, uname.release),
     machine = uname.machine,
     cpu = cpu.model, cores = cpu.cores, memory_bytes = cpu.memory,
-    container = in_container(),
+    container = is_container,
     llmprof = version.version, compiler = version.compiler,
   }
 end

@@ -308,15 +308,6 @@ local function separable(ctx, steps, place, course)
 end
 
 
-local function work_on(ctx, step)
-  local from = sys.monotonic()
-  remove_outputs(ctx, step)
-  local done = with_view(ctx, step, step.work)
-  frames.tidy() -- for the next one
-  return { done = done, ns = sys.monotonic() - from }
-end
-
-
 -- Begin elsewhere with what can be, once: ctx.apart. It is seen through here, in its order, when a
 -- later step reads what it gives, and the rest at the end.
 local function begin_apart(ctx, steps, place, course)
@@ -328,7 +319,13 @@ local function begin_apart(ctx, steps, place, course)
   local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
   ctx.is_divided, ctx.pool = true, process_pool.begin { lists.map(list, function(step)
-    return function() return work_on(ctx, step) end
+    return function()
+      local from = sys.monotonic()
+      remove_outputs(ctx, step)
+      local done = with_view(ctx, step, step.work)
+      frames.tidy() -- for the next one
+      return { done = done, ns = sys.monotonic() - from }
+    end
   end) }
   ctx.apart = list
   for _, step in ipairs(list) do ctx.redone[step.name] = true end

@@ -155,15 +155,6 @@ local function both(first, second)
 end
 
 
-local function open_log(path)
-  local file, message = io.open(path, "w")
-  if not file then
-    errors.raise("usage", "--log: " .. message, { hint = "name a file that can be written" })
-  end
-  return file
-end
-
-
 -- Standard error, as output.terminal takes it, whose codes are ours.
 local warnings = {}
 
@@ -197,7 +188,11 @@ function progress.new(given)
     or writer { stream = given.stream or io.stdout, fd = 1, verbose = given.verbose,
       watch_gpu = given.watch_gpu }
   if not given.log then return ui end
-  return both(ui, writer { stream = open_log(given.log), name = given.log,
+  local file, message = io.open(given.log, "w")
+  if not file then
+    errors.raise("usage", "--log: " .. message, { hint = "name a file that can be written" })
+  end
+  return both(ui, writer { stream = file, name = given.log,
     verbose = true, watch_gpu = given.watch_gpu })
 end
 

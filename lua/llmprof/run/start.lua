@@ -48,6 +48,7 @@ local start = {}
 local PARTS = { { "tools.nsys", "nsys" }, { "tools.ncu", "ncu" }, { "python", "workload" } }
 
 local SHIPPED = "tests/standin/"
+-- The recorded capture that they pretend to have measured.
 local CAPTURE = "recipes/recorded/alt_llm"
 
 -- The record of a run that they took part in.
@@ -57,17 +58,6 @@ local STANDINS = "stand-ins played nsys, ncu and Python: no figure is of this wo
 local check = errors.check
 
 
--- The recorded capture that they pretend to have measured.
-local function capture_folder()
-  local folder = files.find_folder(CAPTURE)
-  if not folder then
-    errors.raise("usage", "--with-standins: no recorded capture to play with in " .. CAPTURE,
-      { hint = "it lies with the recipes that ship with llmprof; LLMPROF_HOME=FOLDER says where" })
-  end
-  return check(fs.realpath(folder))
-end
-
-
 -- What they read of the environment; common.sh is a part of each.
 local VARIABLES = "export STANDIN_LOG=%s STANDIN_SQLITE=%s STANDIN_RAW=%s\n"
 
@@ -75,7 +65,12 @@ local VARIABLES = "export STANDIN_LOG=%s STANDIN_SQLITE=%s STANDIN_RAW=%s\n"
 -- The stand-ins in a folder of their own: settings for a command line, and the folder,
 -- which goes when it is closed.
 function start.open_standins()
-  local capture, quote = capture_folder(), process.quoted
+  local found, quote = files.find_folder(CAPTURE), process.quoted
+  if not found then
+    errors.raise("usage", "--with-standins: no recorded capture to play with in " .. CAPTURE,
+      { hint = "it lies with the recipes that ship with llmprof; LLMPROF_HOME=FOLDER says where" })
+  end
+  local capture = check(fs.realpath(found))
   local folder = private.folder(os.getenv "TMPDIR" or "/tmp")
   check(fs.mkdirs(folder.path .. "/log"))
   check(fs.mkdirs(folder.path .. "/bin"))
@@ -132,8 +127,17 @@ local function check_trust(given, composed)
 end
 
 
-local function continue(given, root, command)
-  local run = artifacts.open(given.resume, root)
+local function open_run(given, cfg)
+  local begun, id
+  if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
+  -- that which began the run, not one that continued it
+  local command = start.words(setmetatable({ resume = false }, { __index = given }))
+  if not given.resume or begun then
+    return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
+      id = id or cfg.run.id, recipe = given.recipe.name, recipe_file = given.recipe.file,
+      command = command }
+  end
+  local run = artifacts.open(given.resume, cfg.run.root)
   if run.manifest.recipe ~= given.recipe.name then
     errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
       tostring(run.manifest.recipe), given.recipe.name))
@@ -141,18 +145,6 @@ local function continue(given, root, command)
   run.command = command
   run:reopen()
   return run
-end
-
-
-local function open_run(given, cfg)
-  local begun, id
-  if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
-  -- that which began the run, not one that continued it
-  local command = start.words(setmetatable({ resume = false }, { __index = given }))
-  if given.resume and not begun then return continue(given, cfg.run.root, command) end
-  return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
-    id = id or cfg.run.id, recipe = given.recipe.name, recipe_file = given.recipe.file,
-    command = command }
 end
 
 

@@ -39,37 +39,6 @@ local function state_of(folder)
 end
 
 
-local function progressed(self, child)
-  local files = state_of(self.folder)
-  local ticks = self.works and lists.sum(process_tree.of(child:pid()), "ticks") or 0
-  local moved = files ~= self.files or ticks ~= self.ticks
-  self.files, self.ticks = files, ticks
-  return moved
-end
-
-
--- ---- ending it ----
-
--- Ask the targets to end; the child's whole group where there is none.
-local function ask(self, child, why)
-  self.why, self.asked = why, seconds()
-  self.tree = process_tree.of(child:pid())
-  local targets = lists.filtered(self.tree, function(process) return self.targets[process.pid] end)
-  for _, process in ipairs(targets) do sys.kill(process.pid, "SIGTERM") end
-  if #targets == 0 then child:signal "SIGTERM" end
-end
-
-
--- What has not ended by itself, also in groups of its own.
-local function kill(self, child)
-  self.killed = true
-  child:signal "SIGKILL"
-  for _, process in ipairs(self.tree) do
-    if process_tree.lives(process) then sys.kill(process.pid, "SIGKILL") end
-  end
-end
-
-
 -- ---- what a run calls ----
 
 -- A line of output is progress.
@@ -95,7 +64,10 @@ local function reason(self, now, child)
   if self.limit_s and now - self.began > self.limit_s then return "limit" end
   if not self.stall_s or now - self.looked < math.min(LOOK, self.stall_s / 4) then return nil end
   self.looked = now
-  if progressed(self, child) then self.last = now end
+  local files = state_of(self.folder)
+  local ticks = self.works and lists.sum(process_tree.of(child:pid()), "ticks") or 0
+  if files ~= self.files or ticks ~= self.ticks then self.last = now end
+  self.files, self.ticks = files, ticks
   return now - self.last > self.stall_s and "stalled" or nil
 end
 
@@ -104,11 +76,19 @@ end
 -- "interrupted") when it has the program ended.
 function Guard:idle(child)
   local now = seconds()
-  if not self.why then
-    local why = reason(self, now, child)
-    if why then ask(self, child, why) end
-  elseif not self.killed and now - self.asked > self.patience then
-    kill(self, child)
+  local why = not self.why and reason(self, now, child)
+  if why then
+    self.why, self.asked, self.tree = why, now, process_tree.of(child:pid())
+    -- the targets are asked to end; the child's whole group where there is none
+    local targets = lists.filtered(self.tree, function(one) return self.targets[one.pid] end)
+    for _, one in ipairs(targets) do sys.kill(one.pid, "SIGTERM") end
+    if #targets == 0 then child:signal "SIGTERM" end
+  elseif self.why and not self.killed and now - self.asked > self.patience then
+    self.killed = true
+    child:signal "SIGKILL"
+    for _, one in ipairs(self.tree) do -- what has not ended by itself, also in groups of its own
+      if process_tree.lives(one) then sys.kill(one.pid, "SIGKILL") end
+    end
   end
 end
 

@@ -69,10 +69,10 @@ local function read(ctx, path)
 end
 
 
--- Files that are named on the way of the run go into the bundle. A file that is there under the
--- whole word has "=" in its name.
-local function take_named(ctx)
-  local taken = {}
+-- The stacks of the bundle: list of { stage, file, trace }. Files that are named on the way of the
+-- run go there first. One that is there under the whole word has "=" in its name.
+local function open_stacks(ctx)
+  local taken, list = {}, {}
   for _, word in ipairs(ctx.cfg.cpu_stacks or {}) do
     local stage, file = word:match "^([^=/]+)=(.+)$"
     if not stage or fs.stat(word) then stage, file = stages.WHOLE_RUN, word end
@@ -86,13 +86,6 @@ local function take_named(ctx)
       ctx.run:take(file, layout.stacks_of(stage))
     end
   end
-end
-
-
--- The stacks of the bundle: list of { stage, file, trace }.
-local function open_stacks(ctx)
-  local list = {}
-  take_named(ctx)
   for _, name in ipairs(layout.stacks_in(ctx.run.dir)) do
     local made = read(ctx, errors.check(fs.beneath(ctx.run.dir, name)))
     list[#list + 1] = made and { stage = layout.stage_of_stacks(name), file = name, trace = made }
@@ -117,33 +110,28 @@ local function source(ctx)
 end
 
 
--- Steps that were interrupted, or not begun after that.
-local function note_interrupted(ctx)
+-- What the results lack: the timeline, stages, what steps would have given that were interrupted,
+-- or not begun after that.
+local function note_lacks(ctx)
+  local found, failed = ctx.state.found, ctx.run:recorded "timeline"
+  if not found then -- there are no times; what was measured lies in the bundle
+    table.insert(ctx.state.missing, 1, { what = "the timeline",
+      why = failed and failed.message or "it was not captured",
+      how = failed and failed.hint or "llmprof doctor says what is wrong with nsys" })
+  end
+  local missing = found and not ctx.recipe.unwritten and found.missing or {}
+  local others = #missing > 0 and outermost.unmatched(ctx.state.trace, found.declared) or {}
+  for _, name in ipairs(missing) do
+    local said = outermost.unmatched_words(others, name)
+    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name",
+      "mark it in the workload, or take it out of the recipe's stages"
+        .. (said and " (" .. said .. ")" or ""))
+  end
   for _, name in ipairs { "counters", "operators" } do
     local entry = ctx.run:recorded(name)
     if entry and entry.message == "interrupted" and not ctx.state[name] then
       ctx.lack(name, "interrupted", ctx.run:continuation())
     end
-  end
-end
-
-
-local function note_missing_stages(ctx)
-  if not ctx.state.found then -- there are no times; what was measured lies in the bundle
-    local failed = ctx.run:recorded "timeline"
-    table.insert(ctx.state.missing, 1, { what = "the timeline",
-      why = failed and failed.message or "it was not captured",
-      how = failed and failed.hint or "llmprof doctor says what is wrong with nsys" })
-    return
-  end
-  if ctx.recipe.unwritten then return end -- nobody asked for them
-  local found = ctx.state.found
-  local others = #found.missing > 0 and outermost.unmatched(ctx.state.trace, found.declared) or {}
-  for _, name in ipairs(found.missing) do
-    local said = outermost.unmatched_words(others, name)
-    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name",
-      "mark it in the workload, or take it out of the recipe's stages"
-        .. (said and " (" .. said .. ")" or ""))
   end
 end
 
@@ -322,8 +310,7 @@ end
 
 
 function step.run(ctx)
-  note_missing_stages(ctx)
-  note_interrupted(ctx)
+  note_lacks(ctx)
   local given = given_of(ctx)
   local results = analysis.results(given)
   local function work() return events.packed(given, results) or "" end

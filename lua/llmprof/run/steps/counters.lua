@@ -93,25 +93,22 @@ local function note(joined, plan)
 end
 
 
--- Without a timeline the launches themselves say which kernels there are.
-local function measure_alone(ctx, launches)
-  local found = measured.found(ctx.recipe.stages, launches)
-  local list = measured.kernels(launches, found)
-  breakdown.categorize(list, ctx.recipe.categories)
-  ctx.state.measured, ctx.state.counters = list, measured.join(list, launches, found)
-  ctx.state.ran = workload.metrics(ctx.run, layout.ncu.workload)
-  return ("%d launches of %d kernel%s, without a timeline"):format(#launches, #list,
-    #list == 1 and "" or "s")
-end
-
-
 function step.restore(ctx)
   local state, launches, message = ctx.state, read_launches(ctx)
   if not launches then return lack(ctx, message) end
   state.launches = launches
-  if not state.kernels then return measure_alone(ctx, launches) end
-  state.counters = counters.join(state.kernels, launches, state.found, state.trace)
-  return note(state.counters, state.plan)
+  if state.kernels then
+    state.counters = counters.join(state.kernels, launches, state.found, state.trace)
+    return note(state.counters, state.plan)
+  end
+  -- without a timeline the launches themselves say which kernels there are
+  local found = measured.found(ctx.recipe.stages, launches)
+  local list = measured.kernels(launches, found)
+  breakdown.categorize(list, ctx.recipe.categories)
+  state.measured, state.counters = list, measured.join(list, launches, found)
+  state.ran = workload.metrics(ctx.run, layout.ncu.workload)
+  return ("%d launches of %d kernel%s, without a timeline"):format(#launches, #list,
+    #list == 1 and "" or "s")
 end
 
 

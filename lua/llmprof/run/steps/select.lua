@@ -160,15 +160,6 @@ function step.restore(ctx)
 end
 
 
-local function plan_record(plan)
-  return { kernel_name_base = plan.name_base, kernel_name = plan.kernels,
-    nvtx_include = plan.ranges, range_instances = plan.instances,
-    launches_per_shape = plan.launches, expected_launches = plan.expected,
-    shortened = plan.changes, overhead_s = plan.overhead_s, predicted_s = plan.seconds,
-    dropped = plan.dropped }
-end
-
-
 function step.run(ctx)
   local said = step.restore(ctx)
   local selection, plan = ctx.state.selection, ctx.state.plan
@@ -178,8 +169,12 @@ function step.run(ctx)
       calls = kernel.calls, shapes = #kernel.shapes }
   end)
   ctx.run:write_document(layout.selection, "selection", { policy = selection.policy,
-    coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
-    kernels = chosen })
+    coverage = selection.coverage, filter = selection.filter, kernels = chosen,
+    counters = { kernel_name_base = plan.name_base, kernel_name = plan.kernels,
+      nvtx_include = plan.ranges, range_instances = plan.instances,
+      launches_per_shape = plan.launches, expected_launches = plan.expected,
+      shortened = plan.changes, overhead_s = plan.overhead_s, predicted_s = plan.seconds,
+      dropped = plan.dropped } })
   return said
 end
 

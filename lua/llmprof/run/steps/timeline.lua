@@ -76,16 +76,6 @@ function step.restore(ctx)
 end
 
 
--- "prefill decode", and which stages of the recipe the trace lacks.
-local function stage_names(found)
-  local names = lists.map(found.declared, function(stage)
-    return not lists.has(found.missing, stage.name) and stage.name or nil
-  end)
-  local lack = #found.missing > 0 and ", not in it: " .. table.concat(found.missing, " ") or ""
-  return table.concat(names, " ") .. lack
-end
-
-
 -- What ranges that are no stage hold, where a stage is missing or none is marked; "" without.
 local function other_ranges(ctx, found)
   if #found.missing == 0 and not (found.whole or found.inferred) then return "" end
@@ -110,10 +100,15 @@ local function note(ctx)
     return ("%s, no stage of the recipe in the trace: the whole run is one%s"):format(
       kernel_count(ctx), other_ranges(ctx, found))
   end
+  local names = lists.map(found.declared, function(stage)
+    return not lists.has(found.missing, stage.name) and stage.name or nil
+  end)
+  local lack = #found.missing > 0 and ", not in it: " .. table.concat(found.missing, " ") or ""
   local marked = found.inferred and (" inferred with confidence %s of 1"):format(
     text.number(found.inferred.confidence, 2)) or ""
-  return ("%s, %d repeat%s, stages%s %s%s"):format(kernel_count(ctx), found.repeats.count,
-    found.repeats.count == 1 and "" or "s", marked, stage_names(found), other_ranges(ctx, found))
+  return ("%s, %d repeat%s, stages%s %s%s%s"):format(kernel_count(ctx), found.repeats.count,
+    found.repeats.count == 1 and "" or "s", marked, table.concat(names, " "), lack,
+    other_ranges(ctx, found))
 end
 
 
