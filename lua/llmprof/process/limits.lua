@@ -14,23 +14,20 @@ function limits.cache_bytes() return nil end
 local FORM = "LLMPROF_LIMITS=rows=N,bytes=N,ratio=N,seconds=N,threads=N; 0 is no limit"
 
 
-local function set_word(word)
-  local name, value = word:match "^(%l+)=(%d+)$"
-  local number = math.tointeger(tonumber(value))
-  local known = {}
-  for _, key in ipairs(bounds.keys()) do known[key] = true end
-  if not number or not known["limits." .. name] then
-    errors.raise("usage", ("LLMPROF_LIMITS: '%s' is no limit"):format(word), { hint = FORM })
-  end
-  bounds.set("limits." .. name, number)
-end
-
-
 -- The limits of every command: half of the machine's memory, what the environment says,
 -- and, as -j has it, how many threads; nil: not said.
 function limits.start(threads)
   bounds.set("limits.bytes", sys.cpu().memory // 2)
-  for word in (os.getenv "LLMPROF_LIMITS" or ""):gmatch "[^,]+" do set_word(word) end
+  local known = {}
+  for _, key in ipairs(bounds.keys()) do known[key] = true end
+  for word in (os.getenv "LLMPROF_LIMITS" or ""):gmatch "[^,]+" do
+    local name, value = word:match "^(%l+)=(%d+)$"
+    local number = math.tointeger(tonumber(value))
+    if not number or not known["limits." .. name] then
+      errors.raise("usage", ("LLMPROF_LIMITS: '%s' is no limit"):format(word), { hint = FORM })
+    end
+    bounds.set("limits." .. name, number)
+  end
   if not threads then return end
   local number = threads:find "^%d+$" and math.tointeger(tonumber(threads))
   if not number or number < 1 then

@@ -76,32 +76,24 @@ local function variable(pid, name)
 end
 
 
--- Raise where that process cannot answer.
-local function check_process(pid)
-  local uid, own = user_of(pid), user_of "self"
-  if not uid then errors.raise("usage", ("no process %d"):format(pid)) end
-  if own ~= 0 and uid ~= own then
-    errors.raise("usage", ("process %d is user %d's"):format(pid, uid),
-      { hint = "attach as that user" })
-  end
-  local folder = variable(pid, "LLMPROF_COLLECTOR_DIR")
-  if folder then
-    errors.raise("usage", ("process %d records into %s already"):format(pid, text.clean(folder)),
-      { hint = START })
-  end
-end
-
-
--- wanted(pid): is it one of those that the word names?
+-- wanted(pid): is it one of those that the word names? Raises where that process cannot answer.
 local function wanted_by(word)
-  local pid = math.tointeger(tonumber(word))
+  local pid, own = math.tointeger(tonumber(word)), user_of "self"
   if not pid then
     return function(of)
       local words = fs.read(("/proc/%d/cmdline"):format(of)) or ""
       return words:gsub("\0", " "):find(word, 1, true) ~= nil
     end
   end
-  check_process(pid)
+  local uid, folder = user_of(pid), variable(pid, "LLMPROF_COLLECTOR_DIR")
+  if not uid then errors.raise("usage", ("no process %d"):format(pid)) end
+  if own ~= 0 and uid ~= own then
+    errors.raise("usage", ("process %d is user %d's"):format(pid, uid),
+      { hint = "attach as that user" })
+  elseif folder then
+    errors.raise("usage", ("process %d records into %s already"):format(pid, text.clean(folder)),
+      { hint = START })
+  end
   return function(of) return lists.find(process.of(pid), "pid", of) ~= nil end
 end
 

@@ -52,18 +52,6 @@ local function remark(found)
 end
 
 
--- Raises why a file has no operators: it is something else, or broken.
-local function refuse(path, message, code)
-  local reader = code == "syntax" and trace.reader(path)
-  if handed.TITLES[reader] and reader ~= "torch" then
-    message = ("%s: %s names no operators"):format(path, handed.TITLES[reader])
-  end
-  errors.raise_systems(message, code)
-  errors.raise("usage", message, { hint = code ~= "notfound"
-    and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
-end
-
-
 function command.run(given, words)
   local word = argument.only(words, "trace", "llmprof operators run.pt.trace.json.gz")
   local info, path = fs.stat(word), word
@@ -73,7 +61,15 @@ function command.run(given, words)
     path = operators_in(artifacts.open(word, given.root).dir)
   end
   local found, message, code = operators.load(path)
-  if not found then refuse(path, message, code) end
+  if not found then -- it is something else, or broken
+    local reader = code == "syntax" and trace.reader(path)
+    if handed.TITLES[reader] and reader ~= "torch" then
+      message = ("%s: %s names no operators"):format(path, handed.TITLES[reader])
+    end
+    errors.raise_systems(message, code)
+    errors.raise("usage", message, { hint = code ~= "notfound"
+      and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
+  end
   remark(found)
   local name = given.kernels and "operator_kernels" or "operators"
   out.write(table_options.render(given, columns[name],

@@ -97,18 +97,16 @@ end
 local local_keys = { out = true, run = true, recorded = true, tools = true, python = true }
 
 
--- A text of a setting as others may see it: of llmprof's own, of a model but for where it
--- lies, and words that are too simple for a secret.
-local function public_text(run, key, value, open)
-  if key == "model.path" or not (open[key] or key:find "^model%." or value:find "^%l[%l_]*$"
-    and #value <= 12) then value = process.public_words({ "", value }, {})[2] end
-  return portable(run, { value })[1]
-end
-
-
--- A value, a list or a tree of settings below a key, as others may see it.
+-- A value, a list or a tree of settings below a key, as others may see it: of texts those of
+-- llmprof's own, of a model but for where it lies, and words that are too simple for a secret.
 local function public_value(run, key, value, open)
-  if type(value) == "string" then return public_text(run, key, value, open) end
+  if type(value) == "string" then
+    local is_seen = open[key] or key:find "^model%." or value:find "^%l[%l_]*$" and #value <= 12
+    if key == "model.path" or not is_seen then
+      value = process.public_words({ "", value }, {})[2]
+    end
+    return portable(run, { value })[1]
+  end
   if type(value) ~= "table" then return value end
   local made, list = {}, #value > 0
   for name, item in pairs(value) do
@@ -149,17 +147,6 @@ end
 
 -- ---- files ----
 
--- Of other GPUs than those that ran it nothing is kept: what is kept does not tell which is which.
-local function copy_samples(run, target)
-  local samples = check(document.read(run:path(layout.gpu_samples), "gpu_samples"))
-  local used = running_cost.gpus_of(results_file.load(run:path(layout.results)).environment)
-  if next(used) then
-    samples = json.list(lists.filtered(samples, function(sample) return used[sample.index] end))
-  end
-  check(fs.write(target, document.encode("gpu_samples", samples)))
-end
-
-
 local function copy(run, file, target)
   check(fs.mkdirs(target:match "^(.*)/"))
   if layout.stage_of_stacks(file.target) then
@@ -170,7 +157,14 @@ local function copy(run, file, target)
     fs.remove(target)
     check(scrub.copy(run:path(file.target), target))
   elseif file.target == layout.gpu_samples then
-    copy_samples(run, target)
+    -- of other GPUs than those that ran it nothing is kept: what is kept does not tell which is
+    -- which
+    local samples = check(document.read(run:path(file.target), "gpu_samples"))
+    local used = running_cost.gpus_of(results_file.load(run:path(layout.results)).environment)
+    if next(used) then
+      samples = json.list(lists.filtered(samples, function(sample) return used[sample.index] end))
+    end
+    check(fs.write(target, document.encode("gpu_samples", samples)))
   else
     check(fs.copy(run:path(file.target), target))
   end
