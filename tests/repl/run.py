@@ -192,8 +192,8 @@ class Scripts(unittest.TestCase):
         self.assertEqual((0, "", ""), self.run_script(""))
 
     def test_refuses_what_is_not_whole(self):
-        self.assertEqual((2, "", "llmprof: stdin:2: unfinished: 'end' is missing, which closes "
-                          "'do' of line 1\n  llmprof repl --help says what it takes\n"),
+        self.assertEqual((2, "", "llmprof: stdin:2: unfinished: 'end' expected (to close 'do' "
+                          "at line 1)\n  an operand, a bracket or an `end` is missing\n"),
                          self.run_script("do\nprint(1)"))
 
 

@@ -24,30 +24,12 @@ end
 
 -- ---- code that cannot be read ----
 
--- Words that something is missing at the end.
-local function unfinished(text)
-  local wanted = text:match "^(.-) expected"
-  if wanted == "function arguments" then return nil end
-  local first, line = text:match "%(to close '(.-)' at line (%d+)%)"
-  if first then
-    return ("unfinished: %s is missing, which closes '%s' of line %s"):format(wanted, first, line)
-  end
-  wanted = wanted and wanted:find "^'" and wanted
-  return wanted and ("unfinished: %s is missing at the end"):format(wanted)
-    or "unfinished: something is missing at the end"
-end
-
-
 -- Tried in this order: a pattern of Lua's message, what the prompt says instead, and a hint, both
--- with %s for what it captures; or a function of that, of the code and of Lua's message that gives
--- both, or nil.
+-- with %s for what it captures; or a function of that and of the code that gives both, or nil.
 local syntax = {
   { "^unfinished string", "a text is not closed", "it ends with the quote that it began with" },
-  { "near <eof>", function(_, _, text)
-    local said = unfinished(text)
-    if said then return said end
-    return CALLED, METHODS
-  end },
+  { "^function arguments expected near", CALLED, METHODS },
+  { "^(.-) near <eof>", "unfinished: %s", "an operand, a bracket or an `end` is missing" },
   { "near '(%a+)'$", function(word, code)
     local is_keyword = load(("local %s"):format(word)) == nil
     if not is_keyword or not (code:find("[.:]%s*" .. word) or code:find(word .. "%s*=")) then
@@ -61,7 +43,6 @@ local syntax = {
     return "conditions stand in braces, not in ()",
       ('for example: where { %s = "..." }'):format(name)
   end },
-  { "^function arguments expected near", CALLED, METHODS },
   { "^.- near '(.-)'$", "not understood at '%s'", METHODS },
 }
 
@@ -73,7 +54,7 @@ local function say(rules, message, code)
     local found = text:match(rule[1])
     local said, hint = rule[2], rule[3]
     if found and type(said) == "function" then
-      said, hint = said(found, code, text)
+      said, hint = said(found, code)
     elseif found then
       local function filled() return found end -- a "%" in it is itself
       said, hint = said:gsub("%%s", filled), hint:gsub("%%s", filled)

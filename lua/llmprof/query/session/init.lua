@@ -110,15 +110,6 @@ session.methods = {
 }
 
 
-local needs = {
-  counters = "a raw page of ncu (.csv), or a run that measured counters",
-  results = "the folder of a run", run = "the folder of a run",
-  steps = "a trace whose steps are marked, or can be inferred",
-  layers = "a trace whose layers can be told",
-  collectives = "a trace with kernels that communicate",
-  cpu_samples = "a trace (.sqlite), collapsed stacks (.folded) or the folder of a run",
-}
-
 local is_global = lists.set(lists.map(session.globals, function(global) return global[1] end))
 
 
@@ -130,7 +121,8 @@ local function find(files, name)
     if file[name] then return file[name] end
   end
   errors.raise("usage", ("%s: no file was given that has it"):format(name),
-    { hint = "it comes with " .. (needs[name] or "a trace (.sqlite) or the folder of a run") })
+    { hint = "run and results come with the folder of a run, counters with it or a raw page of "
+      .. "ncu, all others with a trace" })
 end
 
 

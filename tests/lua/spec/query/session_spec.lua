@@ -6,6 +6,9 @@ local terminal = require "llmprof.cli.repl.terminal"
 local session = require "llmprof.query.session"
 
 local FOLDER = "tests/fixtures/deepseek_ocr"
+local NEEDS = "run and results come with the folder of a run, counters with it or a raw page of "
+  .. "ncu, all others with a trace"
+
 local TRACE = FOLDER .. "/run.sqlite"
 local COUNTERS = FOLDER .. "/ncu/raw.csv"
 
@@ -55,10 +58,9 @@ n  name  mean
 
   it("has no results", function()
     assert.same({ "usage", "results: no file was given that has it",
-      "it comes with the folder of a run" }, failure(function() return s.results end))
+      NEEDS }, failure(function() return s.results end))
     assert.same({ "usage", "counters: no file was given that has it",
-      "it comes with a raw page of ncu (.csv), or a run that measured counters" },
-      failure(function() return s.counters end))
+      NEEDS }, failure(function() return s.counters end))
   end)
 end)
 
@@ -161,7 +163,7 @@ describe("code", function()
   end)
 
   it("may want more lines", function()
-    assert.same({ "unfinished: '=' or 'in' is missing at the end", true }, { run "for i" })
+    assert.same({ "unfinished: '=' or 'in' expected", true }, { run "for i" })
     assert.same({ "not understood at ')'", false }, { run "f = )" })
   end)
 
@@ -172,8 +174,7 @@ describe("code", function()
       run "error(setmetatable({}, { __tostring = function() error 'no' end }))")
     local s = session.open { TRACE }
     local err = run("results", setmetatable({}, { __index = s }))
-    assert.same({ "results: no file was given that has it", "it comes with the folder of a run" },
-      { err.message, err.hint })
+    assert.same({ "results: no file was given that has it", NEEDS }, { err.message, err.hint })
   end)
 end)
 
