@@ -51,9 +51,6 @@ local function no_command(name)
     errors.raise("usage", name .. ": no such file",
       { hint = "traces, folders of them and recipes (.lua) can be named" })
   end
-  if other_words[name] then
-    errors.raise("usage", ("no command '%s'"):format(name), { hint = other_words[name] })
-  end
   local known = lists.joined(commands.names(), files.names("recipes", ".lua"))
   local begun = lists.map(#name > 2 and known or {}, function(other)
     return other:sub(1, #name) == name and "'" .. other .. "'" or nil
@@ -61,7 +58,8 @@ local function no_command(name)
   errors.raise("usage", ("no command '%s'%s"):format(name, #begun > 0
       and (" (did you mean %s?)"):format(table.concat(begun, " or "))
       or nearest.suggestion(name, known)),
-    { hint = "llmprof --help lists the commands; a recipe of your own ends in .lua" })
+    { hint = other_words[name]
+      or "llmprof --help lists the commands; a recipe of your own ends in .lua" })
 end
 
 

@@ -66,15 +66,14 @@ local check = errors.check
 
 local function from_folder(folder)
   artifacts.check_links(folder)
-  local made = { path = folder,
+  local stacks = layout.stacks_in(folder)[1]
+  return { path = folder,
     trace_path = layout.find_captured(folder, "timeline"),
     results_path = layout.find(folder, "results"),
     manifest_path = layout.find(folder, "manifest"),
     counters_path = layout.find_captured(folder, "counters"),
-    operators_path = layout.find_operators(folder) }
-  local stacks = layout.stacks_in(folder)[1]
-  made.stacks_path = stacks and folder .. "/" .. stacks
-  return made
+    operators_path = layout.find_operators(folder),
+    stacks_path = stacks and folder .. "/" .. stacks }
 end
 
 
