@@ -192,7 +192,7 @@ class Scripts(unittest.TestCase):
         self.assertEqual((0, "", ""), self.run_script(""))
 
     def test_refuses_what_is_not_whole(self):
-        self.assertEqual((2, "", "llmprof: stdin:2: unfinished: 'end' expected (to close 'do' "
+        self.assertEqual((2, "", "llmprof: line 2: unfinished: 'end' expected (to close 'do' "
                           "at line 1)\n  an operand, a bracket or an `end` is missing\n"),
                          self.run_script("do\nprint(1)"))
 

@@ -79,16 +79,10 @@ local check_columns = {
 local colors = { ok = "green", warning = "yellow", problem = "red" }
 
 
-function table_options.ok(name, said) return { name = name, level = "ok", text = said } end
-
-
-function table_options.warning(name, said, fix)
-  return { name = name, level = "warning", text = said, fix = fix }
-end
-
-
-function table_options.problem(name, said, fix)
-  return { name = name, level = "problem", text = said, fix = fix }
+for level in pairs(colors) do
+  table_options[level] = function(name, said, fix)
+    return { name = name, level = level, text = said, fix = fix }
+  end
 end
 
 

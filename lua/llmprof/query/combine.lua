@@ -283,13 +283,12 @@ local function value_column(before, after, wanted)
     columns.check_number(after, wanted, "diff")
     return columns.check_number(before, wanted, "diff")
   end
-  local there, found = columns.of(after), nil
-  local _, list = columns.of(before)
-  for _, column in ipairs(list) do
-    local is_common = column.type ~= "string" and there[column.name]
-    if is_common and (not found or found.name == "count") then found = column end
-  end
-  return found or usage "diff: the frames share no column of numbers"
+  local there = columns.of(after)
+  local common = lists.filtered(before:columns(), function(column)
+    return column.type ~= "string" and there[column.name]
+  end)
+  local others = lists.filtered(common, function(column) return column.name ~= "count" end)
+  return others[1] or common[1] or usage "diff: the frames share no column of numbers"
 end
 
 

@@ -12,13 +12,11 @@ local CALLED = "a method or function is called with ()"
 local METHODS = 'methods come after a colon and have (): kernels:where { stage = "decode" }:head(5)'
 
 
--- "input:3: text" as where ("line 3: ", nothing on the first line of what was typed) and
--- text; a script's place is kept as it is.
+-- "input:3: text" as where ("line 3: ", nothing on the first line) and text.
 local function split(message)
-  local name, line, text = message:match "^([^:\n]*):(%d+): (.*)$"
-  if not name then return "", message end
-  if name ~= "stdin" then return line == "1" and "" or ("line %s: "):format(line), text end
-  return ("%s:%s: "):format(name, line), text
+  local line, text = message:match "^[^:\n]*:(%d+): (.*)$"
+  if not line then return "", message end
+  return line == "1" and "" or ("line %s: "):format(line), text
 end
 
 

@@ -75,7 +75,7 @@ describe("a mistake", function()
 
   it("keeps the line of a script", function()
     local _, wrong = evaluate.compile("x = 1\ny = )", "=stdin", environment)
-    assert.equal("stdin:2: not understood at ')'", wrong.message)
+    assert.equal("line 2: not understood at ')'", wrong.message)
   end)
 end)
 
