@@ -113,14 +113,18 @@ local function path_in(folder, name, type)
 end
 
 
--- The path of a file and its place, nil when it is in none of them; and what is wrong with
--- it in a nearer one.
-local function locate(list, name)
+local unpacked -- the path of a folder that is built in
+
+-- The path of a file, or of what else it is, and its place, nil when it is in none of them; and
+-- what is wrong with it in a nearer one.
+local function locate(list, name, type)
   local wrong
   for _, place in ipairs(list) do
     local path, message
     if place ~= BUILT_IN then
-      path, message = path_in(place, name, "file")
+      path, message = path_in(place, name, type or "file")
+    elseif type then
+      path = unpacked(name)
     elseif resources.get(name) then
       path = BUILT_IN .. name
     end
@@ -191,9 +195,8 @@ local function unpack(name, parent, folder)
 end
 
 
--- The path of a folder that is built in: in the cache, where those of other versions of the
--- program go; nil when there is none.
-local function unpacked(name)
+-- In the cache, where those of other versions of the program go; nil when there is none.
+function unpacked(name)
   local packed = resources.get(name .. ".packed")
   if not packed then return nil end
   local parent, own = files.folder("cache", "captures"), name:match "[^/]*$" .. "-"
@@ -223,18 +226,7 @@ end
 
 
 -- The folder on disk that has a name, or nil.
-function files.find_folder(name)
-  for _, place in ipairs(places()) do
-    local path
-    if place == BUILT_IN then
-      path = unpacked(name)
-    else
-      path = path_in(place, name, "directory")
-    end
-    if path then return path end
-  end
-  return nil
-end
+function files.find_folder(name) return (locate(places(), name, "directory")) end
 
 
 -- Contents of a file of llmprof's own; nil, message.
