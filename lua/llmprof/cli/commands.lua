@@ -40,9 +40,6 @@ local summaries = {
   whatif = "what a change would gain, by replaying the trace",
 }
 
-local HELP_OPTION = { "help", short = "h", help = "this text" }
-
-
 -- Their names, sorted.
 function commands.names() return files.module_names "cli/commands" end
 
@@ -62,7 +59,7 @@ end
 
 -- The options of a command, --help included.
 function commands.options_of(command)
-  return lists.joined(command.options or {}, { HELP_OPTION })
+  return lists.joined(command.options or {}, { { "help", short = "h", help = "this text" } })
 end
 
 

@@ -108,10 +108,6 @@ end
 -- Globals, fields and methods after "." and ":", and inside quotes the names of columns and
 -- stages.
 
-local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function",
-  "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "until",
-  "while" }
-
 
 -- The value of "a.b.c" without calling anything but the session's loading.
 local function value_of(path, environment)
@@ -167,7 +163,7 @@ local function candidates(before, environment, globals)
     return word, quoted_names(before, environment, globals), BARE
   end
   local globals_of = lists.map(session_globals, function(global) return global[1] end)
-  return word, lists.joined(keywords, globals_of, sorted_keys(environment), sorted_keys(_G)), BARE
+  return word, lists.joined(globals_of, sorted_keys(environment), sorted_keys(_G)), BARE
 end
 
 
