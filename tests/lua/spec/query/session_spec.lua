@@ -204,7 +204,6 @@ describe("Tab", function()
 
   it("completes globals, fields and methods", function()
     assert.same({ "rnels" }, word "ke")
-    assert.same({ "nction" }, word "fu")
     assert.same({ "at" }, word "string.form")
     assert.same({ [2] = "where  with" }, word "x = kernels:where{}:w")
     assert.same({ [2] = "where  with" }, word "kernels:w")
