@@ -9,6 +9,7 @@ local rows = require "llmprof.report.rows"
 local pictures = require "llmprof.report.pictures"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local charts = {}
 
@@ -177,19 +178,9 @@ end
 
 
 local function said(frame, all, of, name)
-  local amount = of == "ns" and text.duration(frame.total)
-    or ("%s sample%s"):format(text.count(frame.total), frame.total == 1 and "" or "s")
-  return ("%s: %s, %s; %s %s"):format(name or text.truncate(pictures.name(frame), NAME, "middle"),
-    amount, pictures.percent(frame.total, all), of == "ns" and "itself" or "in itself",
-    pictures.percent(frame.self, all))
-end
-
-
--- What stands in a frame; of a line of the program the file's name without its folders.
-local function shown(frame, of)
-  local line = of == "ns" and frame.module and frame.module:match "[^/]*$"
-  return text.truncate(line and pictures.name { name = frame.name, module = line }
-    or pictures.name(frame), NAME, "middle")
+  local amount = of == "ns" and text.duration(frame.total) or words.several(frame.total, "sample")
+  return ("%s: %s, %s; %s %s"):format(name, amount, pictures.percent(frame.total, all),
+    of == "ns" and "itself" or "in itself", pictures.percent(frame.self, all))
 end
 
 
@@ -207,36 +198,29 @@ local function launched(frame, block)
 end
 
 
-local function element(frame, at, block, first)
-  local all = block.samples
+-- A frame that begins `at` samples.
+local function element(frame, at, block)
   local name, category = launched(frame, block)
+  name = name or text.truncate(pictures.name(frame), NAME, "middle")
   return ('<svg class="%s"%s x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
     .. "</text></svg>\n"):format(category and "of" or colour(frame, block), category
       and (' fill="var(--%s)"'):format(block.colours[category] or REST) or "",
-    figure(100 * at / all), frame.depth * ROW, figure(100 * frame.total / all), ROW - 1,
-    first and 0 or -1, text.html(said(frame, all, block.of, name)),
-    BASE, text.html(name or shown(frame, block.of)))
+    figure(100 * at / block.samples), frame.depth * ROW, figure(100 * frame.total / block.samples),
+    ROW - 1, frame == block.tree[1] and 0 or -1,
+    text.html(said(frame, block.samples, block.of, name)), BASE, text.html(name))
 end
 
 
--- Frames of the tree with where each begins, in samples: what a function called stands
--- below it, from its beginning on.
-local function placed(tree)
-  local list, next_at = {}, {}
-  for i, frame in ipairs(tree) do
-    local at = next_at[frame.depth] or 0
-    next_at[frame.depth], next_at[frame.depth + 1] = at + frame.total, at
-    list[i] = at
-  end
-  return list
-end
-
-
+-- What a function called stands below it, from its beginning on.
 function charts.flame(block)
   if #block.tree == 0 then return "" end
-  local out, at, _, deepest = {}, placed(block.tree), lists.largest(block.tree, "depth")
-  for i, frame in ipairs(block.tree) do out[i] = element(frame, at[i], block, i == 1) end
+  local next_at, _, deepest = {}, lists.largest(block.tree, "depth")
+  local out = lists.map(block.tree, function(frame)
+    local at = next_at[frame.depth] or 0
+    next_at[frame.depth], next_at[frame.depth + 1] = at + frame.total, at
+    return element(frame, at, block)
+  end)
   return ('<figure class="flame" id="flame-%s"><div class="stacks"><svg width="100%%" height="%d" '
     .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. %s.'
     .. "</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
