@@ -3,41 +3,35 @@
 --
 -- A column has its key, its title and what it means, but where another of this key and title says
 -- so (llmprof.report.sections); and more that llmprof.tables knows.
+local keys = require "llmprof.tables.keys"
+
 local columns = {}
 
-local function column(made, meaning, more)
-  if type(meaning) == "table" then meaning, more = nil, meaning end
-  made.meaning = meaning
-  for key, value in pairs(more or {}) do made[key] = value end
-  return made
+
+-- What declares columns of a kind, by key and title, what they mean and more fields. fields: that
+-- all of it have; unit: behind the title; third: the field that comes after the title.
+local function kind(fields, unit, third)
+  return function(key, title, ...)
+    local made = keys.merged(fields, { key = key, title = title .. (unit or "") })
+    for i, given in ipairs { ... } do
+      if type(given) == "table" then
+        made = keys.merged(made, given)
+      else
+        made[i == 1 and third or "meaning"] = given
+      end
+    end
+    return made
+  end
 end
 
-local function number(key, title, digits, ...)
-  return column({ key = key, title = title, digits = digits }, ...)
-end
-local function count(key, title, ...) return number(key, title, 0, ...) end
-local function ms(key, title, digits, ...)
-  return column({ key = key, title = title .. " ms", scale = 1e-6, digits = digits }, ...)
-end
-local function us(key, title, ...)
-  return column({ key = key, title = title .. " µs", scale = 1e-3, digits = 1 }, ...)
-end
-local function percent(key, title, ...)
-  return column({ key = key, title = title .. " %", scale = 100, digits = 1 }, ...)
-end
--- A share that a page also draws.
-local function bar(...)
-  local made = percent(...)
-  made.bar = true
-  return made
-end
-local function id(key, title, ...) return column({ key = key, title = title, type = "id" }, ...) end
-local function word(key, title, ...)
-  return column({ key = key, title = title, type = "text" }, ...)
-end
-local function name(key, title, max, ...)
-  return column({ key = key, title = title, type = "text", max = max, code = true }, ...)
-end
+
+local number, count = kind({}, nil, "digits"), kind { digits = 0 }
+local ms, us = kind({ scale = 1e-6 }, " ms", "digits"), kind({ scale = 1e-3, digits = 1 }, " µs")
+local percent = kind({ scale = 100, digits = 1 }, " %")
+local bar = kind({ scale = 100, digits = 1, bar = true }, " %") -- that a page also draws
+local id, word = kind { type = "id" }, kind { type = "text" }
+local name = kind({ type = "text", code = true }, nil, "max")
+
 -- For programs only.
 local function data(key) return { key = key, title = key, type = "text", data = true } end
 
