@@ -189,10 +189,10 @@ end
 local function inputs(operators)
   local list = operators.inputs or {}
   local said = lists.map(lists.first(list, INPUTS), function(one)
-    local tokens = text.count(one.tokens) .. (one.tokens == 1 and " token" or " tokens")
+    local tokens = words.several(one.tokens, "token")
     return ("%s (%s)"):format(one.sequences
       and ("%s of %s"):format(text.count(one.sequences), tokens) or tokens,
-      one.calls == 1 and "once" or text.count(one.calls) .. " times")
+      words.several(one.calls, "time"))
   end)
   if #list > INPUTS then said[#said + 1] = ("%d others"):format(#list - INPUTS) end
   return #said > 0 and note(("Batches by the shapes of embeddings: %s."):format(
@@ -206,7 +206,7 @@ local function memory(operators)
     return ("%s at most %s%s (%s)"):format(
       one.device and "GPU " .. one.device or "the host", text.bytes(one.allocated_bytes or 0),
       (one.reserved_bytes or 0) > 0 and " of " .. text.bytes(one.reserved_bytes) .. " reserved"
-        or "", text.count(one.events) .. (one.events == 1 and " event" or " events"))
+        or "", words.several(one.events, "event"))
   end)
   return #said > 0 and note(("Memory that PyTorch's allocators had given out: %s."):format(
     table.concat(said, "; "))) or nil
@@ -373,37 +373,39 @@ local function rate(value) return text.number(value, 2) .. "/s" end
 local function warnings(given)
   local list = {}
   local planned, held = given.planned_per_s, given.held_per_s
-  if given.unread then list[1] = given.unread:sub(1, 1):upper() .. given.unread:sub(2) .. "." end
+  local answered, possible = given.completed_per_s, given.unqueued_per_s
+  if given.unread then list[1] = words.sentence(given.unread) end
   if not given.requests then return list end
   if planned and held and held < HELD * planned
     and given.completed + given.failed - 1 >= MEANT_S * planned then
     list[#list + 1] = ("The rate was not held: %s were sent of %s planned."):format(rate(held),
       rate(planned))
   end
-  local answered, possible = given.completed_per_s, given.unqueued_per_s
   if answered and possible and answered < ANSWERED * possible then
     list[#list + 1] = ("%s were sent and %s answered: requests queued up, and latencies grow "
       .. "with the length of the run."):format(rate(held), rate(answered))
   end
   local unsent = given.requests - given.completed - given.failed
+  local failed = lists.map(given.errors or {}, function(entry)
+    return { count = entry.count, text = "failed: " .. entry.text }
+  end)
   if unsent > 0 then
-    list[#list + 1] = ("%s of %s requests were not sent: the server had ended."):format(
-      text.count(unsent), text.count(given.requests))
+    table.insert(failed, 1, { count = unsent, text = "were not sent: the server had ended." })
   end
-  for _, entry in ipairs(given.errors or {}) do
-    list[#list + 1] = ("%s of %s requests failed: %s"):format(text.count(entry.count),
-      text.count(given.requests), entry.text)
-  end
-  return list
+  return lists.add(list, lists.map(failed, function(entry)
+    return ("%s of %s requests %s"):format(text.count(entry.count), text.count(given.requests),
+      entry.text)
+  end))
 end
 
 
 local function goal(given)
   local slo = given.slo
   if not slo then return nil end
-  local limits = {}
-  if slo.ttft_ns then limits[#limits + 1] = "TTFT " .. words.ms(slo.ttft_ns) end
-  if slo.tpot_ns then limits[#limits + 1] = "TPOT " .. words.ms(slo.tpot_ns) end
+  local limits = lists.map({ "ttft", "tpot" }, function(key)
+    local limit = slo[key .. "_ns"]
+    return limit and ("%s %s"):format(key:upper(), words.ms(limit))
+  end)
   return ("Good requests are within %s: %s of %s."):format(table.concat(limits, " and "),
     text.count(slo.met), text.count(given.requests))
 end
@@ -547,23 +549,15 @@ end
 -- llmprof.recipe; optional). Columns that no table has are an error.
 function chapters.layout(order, own)
   local named, made = lists.set(order), {}
-  local function add(name)
+  local titled = lists.map(lists.filtered(own or {}, "title"), "name")
+  local others = lists.filtered(lists.joined(chapters.names(), titled), function(name)
+    return not named[name]
+  end)
+  local names = lists.flat(order, function(name) return name == ALL and others or { name } end)
+  for _, name in ipairs(names) do
     local entry = lists.find(own or {}, "name", name) or { name = name }
     if not entry.title and entry.columns then check_columns(entry) end
-    made[#made + 1] = entry
-  end
-  local function add_others()
-    for _, name in ipairs(chapters.names()) do
-      if not named[name] then add(name) end
-    end
-    for _, entry in ipairs(own or {}) do
-      if entry.title and not named[entry.name] then add(entry.name) end
-    end
-  end
-  local seen = {}
-  for _, name in ipairs(order) do
-    if name == ALL and not seen[name] then add_others() elseif not seen[name] then add(name) end
-    seen[name] = true
+    if not lists.find(made, "name", name) then made[#made + 1] = entry end
   end
   return made
 end
