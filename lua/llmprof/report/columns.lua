@@ -395,7 +395,7 @@ columns.overhead = {
 }
 
 columns.running_cost = {
-  word("stage", "stage", "without a parent"),
+  word("stage", "stage"),
   ms("time_ns", "time", 2, "without the profiler where that was timed"),
   number("tokens", "tokens", 1, "that prefill takes and decode makes, of all sequences"),
   number("per_million_tokens", "cost of 1M tokens", 2, "of all GPUs that ran it, for its tokens"),

@@ -4,6 +4,8 @@ local digest = require "llmprof.digest"
 local document = require "llmprof.report.html.document"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
+local sections = require "llmprof.report.sections"
 local report = require "tests.lua.support.reports"
 local results = require "tests.lua.support.results"
 
@@ -143,6 +145,15 @@ end)
 
 
 describe("report.html", function()
+  it("explains the stage of no table by what another table says of its own", function()
+    for name, declared in pairs(require "llmprof.report.columns") do
+      local column = lists.find(declared, "key", "stage")
+      if column and column.title == "stage" then
+        assert.is_nil(sections.meaning(column), name)
+      end
+    end
+  end)
+
   it("has the verdict and the sections in order, all folded", function()
     local page, headings = render(results.full()), {}
     for heading in page:gmatch "<summary><h2>([^<]+)</h2>" do headings[#headings + 1] = heading end
