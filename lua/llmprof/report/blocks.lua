@@ -1,7 +1,6 @@
 -- What reports are made of. A section gives a list of blocks, which are plain tables; each writer
 -- (report/write/) knows every kind, that of text those of a digest. Texts are plain: a writer
--- escapes them in its own way. A text may be a list of runs: strings, { strong = TEXT } and
--- { code = TEXT }.
+-- escapes them in its own way. A text may be a list of runs: strings and { strong = TEXT }.
 --
 --   heading    title, level (1 the document, 2 a section, 3 within one)
 --   paragraph  text, tone ("note": less weight, "warning"; optional)

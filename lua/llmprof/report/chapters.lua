@@ -92,17 +92,14 @@ function make.mfu(results)
   if #list == 0 then return join(say(words.not_measured(results, "the model's cost")), samples) end
   return join(sections.table("efficiency", list),
     note(words.basis(results)), note(results.hardware and words.peaks(results.hardware)),
-    note(words.unknown_peaks(results)), note(words.hfu(results)),
-    contradictions(results), samples)
+    note(words.hfu(results)), contradictions(results), samples)
 end
 
 
 -- What kernels could give back.
 local function headroom(results, view)
-  if words.measured_alone(results) then return say(words.no_rows(results)) end
-  local made = sections.blocks(results, "headroom",
-    { bare = true, most = not view.page and HEADROOM or nil })
-  return made and join(made, note(words.headroom_waits(results))) or say "No kernel was found."
+  local made = sections.blocks(results, "headroom", { most = not view.page and HEADROOM or nil })
+  return made and join(made, note(words.headroom_waits(results)))
 end
 
 
@@ -116,7 +113,7 @@ function make.roofline(results, view)
     counted and sections.either("roofline", rows.roofline(results)),
     note(words.without_dot(results)), note(words.roofs(results)),
     #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),
-    sections.title_block "headroom", headroom(results, view))
+    headroom(results, view))
 end
 
 

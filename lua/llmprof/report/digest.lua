@@ -148,19 +148,14 @@ end
 -- "Clients (vllm bench serve, 96 requests): TTFT 60.75 ms (p99 81.20 ms) · TPOT ..."; nil
 -- without a load.
 local function clients_line(results)
-  local given = results.load
-  if not given then return nil end
-  local said = lists.map({ "ttft", "tpot" }, function(key)
-    local time = given[key]
-    return time and ("%s %s%s"):format(key:upper(), text.duration(time.mean_ns),
+  local said = lists.map(sections.time_rows(results), function(time)
+    return ("%s %s%s"):format(time.label, text.duration(time.mean_ns),
       time.p99_ns and (" (p99 %s)"):format(text.duration(time.p99_ns)) or "")
   end)
-  if given.tokens_per_s then said[#said + 1] = text.number(given.tokens_per_s, 1) .. " tokens/s" end
+  local load = sections.load_rows(results)[1]
   if #said == 0 then return nil end
-  local who = { given.generator }
-  if given.completed then who[#who + 1] = text.count(given.completed) .. " requests" end
-  return text.clean(("Clients (%s): %s"):format(table.concat(who, ", "),
-    table.concat(said, " · ")))
+  return text.clean(("Clients (%s, %s answered): %s"):format(load.label,
+    words.several(load.completed or 0, "request"), table.concat(said, " · ")))
 end
 
 

@@ -107,13 +107,9 @@ local function move(results, finding)
   local kernels = lists.map(finding.kernels or {}, function(id)
     return { id = id, name = rows.label(results.kernels[id]) }
   end)
-  return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
-    effort = effort(results, finding),
-    try = finding.try, order = findings.order(results, finding),
-    gain = findings.gain(results, finding), changes = finding.changes,
-    is_bound = finding.no_gain ~= nil, rule = finding.rule, gain_ns = finding.gain_ns,
-    of_ns = finding.of_ns, assumption = finding.assumption, stage = finding.stage,
-    kernels = kernels }
+  return setmetatable({ kernels = kernels, is_bound = finding.no_gain ~= nil,
+    effort = effort(results, finding), order = findings.order(results, finding),
+    gain = findings.gain(results, finding) }, { __index = finding })
 end
 
 

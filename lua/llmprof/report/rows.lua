@@ -57,21 +57,16 @@ local function counted(kernel)
 end
 
 
--- What a kernel ran on, where that is known. names: of device_names.
-local function device_name(kernel, names)
-  return kernel.devices and ("%d GPUs"):format(kernel.devices)
-    or names[kernel.device] or kernel.device and tostring(kernel.device)
-end
-
-
 -- Kernels with their counters beside them.
 function rows.kernels(results)
   local names = device_names(results)
   return lists.map(results.kernels, function(kernel)
-    local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
-      device_name = device_name(kernel, names) }, { __index = kernel })
+    local row = setmetatable({ where = where(kernel), label = rows.label(kernel) },
+      { __index = kernel })
     local launch, counters = kernel.launch or {}, kernel.counters or {}
     for key, value in pairs(counters) do row[key] = value end
+    row.device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
+      or names[kernel.device] or kernel.device and tostring(kernel.device)
     row.theoretical_percent, row.limiter = launch.occupancy_percent, launch.limiter
     row.waves, row.tail_share = counters.waves or launch.waves, launch.tail_share
     row.second = counters.second and counters.second_percent
@@ -105,13 +100,12 @@ function rows.top_n(results) return results.run.top_n or TOP_N end
 -- The largest kernels over all stages, by name and device, as many as top_n; and how many there
 -- are.
 function rows.largest(results)
-  local names = device_names(results)
-  local groups = lists.grouped(results.kernels, function(kernel)
-    return keys.tuple(kernel.name, device_name(kernel, names))
+  local groups = lists.grouped(rows.kernels(results), function(row)
+    return keys.tuple(row.name, row.device_name)
   end)
   local list = lists.map(groups, function(group)
-    local first, calls, total = group[1], lists.sum(group, "calls"), lists.sum(group, "total_ns")
-    return { name = first.name, label = rows.label(first), device_name = device_name(first, names),
+    local calls, total = lists.sum(group, "calls"), lists.sum(group, "total_ns")
+    return { name = group[1].name, label = group[1].label, device_name = group[1].device_name,
       calls = calls, total_ns = total, mean_ns = calls > 0 and total / calls or nil,
       share = lists.sum(group, "share") }
   end)

@@ -243,9 +243,6 @@ end
 function sections.all() return list end
 
 
-function sections.known(name) return by_name[name] ~= nil end
-
-
 -- A section by its name; an unknown one is an error.
 function sections.find(name)
   if by_name[name] then return by_name[name] end
@@ -308,7 +305,8 @@ end
 
 -- A table of records; name: of the columns.
 function sections.table(name, records)
-  return blocks.table { name = name, columns = columns[name], rows = records }
+  return blocks.table { name = name, columns = columns[name], rows = records,
+    title = by_name[name] and by_name[name].title }
 end
 
 
@@ -316,10 +314,6 @@ end
 function sections.either(name, records, otherwise)
   return #records > 0 and sections.table(name, records) or blocks.say(otherwise)
 end
-
-
--- The title of a declared table.
-function sections.title_block(name) return blocks.title(sections.find(name).title) end
 
 
 -- A declared table under its title, of at most `most` rows; nothing without rows.
@@ -332,7 +326,7 @@ function sections.blocks(results, name, options)
   if #records == 0 then return nil end
   return blocks.join(not options.bare and blocks.title(section.title), blocks.note(options.note),
     blocks.table { name = name, columns = section.columns, filter = options.filter,
-      rows = lists.first(records, most) },
+      rows = lists.first(records, most), title = section.title },
     #records > most and blocks.say(("%d more: llmprof show RUN %s."):format(#records - most, name)))
 end
 

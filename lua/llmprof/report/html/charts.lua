@@ -89,22 +89,19 @@ end
 
 -- ---- roofline ----
 
-local function point(name, given, category)
-  if not given.intensity or not given.rate or given.intensity <= 0 or given.rate <= 0 then
-    return nil
-  end
-  local l2 = given.l2_intensity
-  return { name = name, id = given.kernel, stage = given.stage, part = given.part,
-    x = given.intensity,
-    l2 = l2 and l2 > 0 and l2 or nil, y = given.rate / 1e12, unit = given.unit,
-    share = given.share, category = category }
+local function is_shown(given)
+  return given.intensity and given.rate and given.intensity > 0 and given.rate > 0
 end
 
 
-local function points(results, list, name_of)
-  return json.list(lists.first(lists.map(list, function(given)
-    local kernel = given.kernel and results.kernels[given.kernel]
-    return point(name_of(given), given, kernel and kernel.category)
+-- Of stages and of kernels, whose names are those of the tables.
+local function points(results, list)
+  return json.list(lists.first(lists.map(lists.filtered(list, is_shown), function(given)
+    local kernel, l2 = given.kernel and results.kernels[given.kernel], given.l2_intensity
+    return { name = kernel and rows.label(kernel) or given.stage, id = given.kernel,
+      stage = given.stage, part = given.part, x = given.intensity, y = given.rate / 1e12,
+      l2 = l2 and l2 > 0 and l2 or nil, unit = given.unit, share = given.share,
+      category = kernel and kernel.category or nil }
   end), POINTS))
 end
 
@@ -122,11 +119,8 @@ function charts.roofline(results)
   shown.tensors = roofs.tensors and json.list(lists.map(roofs.tensors, function(ceiling)
     return { format = ceiling.format, rate = ceiling.per_s / 1e12 }
   end))
-  local made = { kernels = points(results, given.kernels, function(one)
-      return rows.label(results.kernels[one.kernel])
-    end),
-    stages = points(results, given.stages, function(one) return one.stage end), roofs = shown,
-    tensor_format = roofs.tensor_format }
+  local made = { kernels = points(results, given.kernels), stages = points(results, given.stages),
+    roofs = shown, tensor_format = roofs.tensor_format }
   return (#made.kernels > 0 or #made.stages > 0) and made or nil
 end
 

@@ -25,9 +25,7 @@ local MOST, ON_PAPER = 500, 40
 local function inline(given)
   if type(given) == "string" then return (escape(given):gsub("\n", "<br>")) end
   return table.concat(lists.map(given, function(run)
-    return type(run) == "string" and inline(run)
-      or run.strong and ("<b>%s</b>"):format(escape(run.strong))
-      or ("<code>%s</code>"):format(escape(run.code))
+    return type(run) == "string" and inline(run) or ("<b>%s</b>"):format(escape(run.strong))
   end))
 end
 
@@ -243,8 +241,7 @@ end
 
 function kinds.table(block)
   local shown = lists.first(block.rows, MOST)
-  local title = block.title
-    or sections.known(block.name) and sections.find(block.name).title or block.name
+  local title = block.title or block.name
   return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
     .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
     or "", escape(block.name), escape(title), escape(title), tables.render("html",

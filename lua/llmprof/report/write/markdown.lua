@@ -21,8 +21,7 @@ end
 local function inline(text)
   if type(text) == "string" then return escape(text) end
   return table.concat(lists.map(text, function(run)
-    return type(run) == "string" and part(run) or run.strong and ("**%s**"):format(
-      escape(run.strong)) or markdown.code(run.code)
+    return type(run) == "string" and part(run) or ("**%s**"):format(escape(run.strong))
   end))
 end
 

@@ -9,7 +9,7 @@ local HOSTILE = "</script><b>*x*|`\n# y\27[31m"
 -- Of each kind, with nothing but texts of others.
 local examples = {
   heading = { level = 2, title = HOSTILE },
-  paragraph = { text = { HOSTILE, { strong = HOSTILE }, { code = HOSTILE } }, tone = "note" },
+  paragraph = { text = { HOSTILE, { strong = HOSTILE } }, tone = "note" },
   verdict = { lines = { { head = HOSTILE, text = HOSTILE } } },
   tiles = { list = { { label = HOSTILE, value = HOSTILE, note = HOSTILE } } },
   moves = { list = { { title = HOSTILE, confidence = "low", try = HOSTILE, gain = HOSTILE,
