@@ -49,16 +49,12 @@ end
 -- A function that gives the stage of a launch, or of a class of them: the outermost of its
 -- ranges that is a declared one. Without NVTX columns the file cannot say, and it gives nil.
 function counters.stage_finder(found)
-  local tops = {}
-  for _, stage in ipairs(found.declared) do
-    if not stage.parent then tops[stage.name] = true end
-  end
+  local tops = lists.set(lists.map(found.declared, function(stage)
+    return not stage.parent and stage.name or nil
+  end))
   return function(launch)
     if found.whole then return stages.WHOLE_RUN end
-    for _, tag in ipairs(launch.ranges) do
-      if tops[tag] then return tag end
-    end
-    return nil
+    return lists.filtered(launch.ranges, function(tag) return tops[tag] end)[1]
   end
 end
 
@@ -95,29 +91,22 @@ end
 -- The stage of each class of launches, or false: that of the timeline, where this has the
 -- launch, too, else that of its ranges.
 function counters.stages(launches, trace, found)
-  local stage_of, list = counters.stage_finder(found), {}
-  local same = same_launches(launches, trace, found)
-  for i, class in ipairs(launches.classes) do
+  local stage_of, same = counters.stage_finder(found), same_launches(launches, trace, found)
+  return lists.map(launches.classes, function(class)
     local known = same[class.rows[1]]
-    list[i] = known and known.stage or stage_of(class) or false
-  end
-  return list
+    return known and known.stage or stage_of(class) or false
+  end)
 end
 
 
 -- Classes by their kernel's plain name; one without a name stands for none. same: of
 -- same_launches.
 local function by_name(classes, stage_of, plain, same)
-  local index = {}
-  for _, class in ipairs(classes) do
+  local _, index = lists.grouped(lists.map(classes, function(class)
     local known = same[class.rows[1]] or { name = class.kernel, stage = stage_of(class) }
-    local name = known.name and plain[known.name]
-    if name then
-      index[name] = index[name] or {}
-      table.insert(index[name], { class = class, stage = known.stage,
-        shape = counters.shape_key(class.grid, class.block) })
-    end
-  end
+    return known.name and { class = class, stage = known.stage, name = plain[known.name],
+      shape = counters.shape_key(class.grid, class.block) } or nil
+  end), "name")
   return index
 end
 

@@ -3,6 +3,7 @@
 -- measurement used, and their number is that of the launches measured, not of the
 -- run's.
 local counters = require "llmprof.analysis.counters.join"
+local families = require "llmprof.analysis.kernels.labels.families"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local stages = require "llmprof.analysis.stages.find"
@@ -23,12 +24,6 @@ function measured.found(declared, launches)
   end
   found.whole = true
   return found
-end
-
-
-local function short_name(name)
-  local plain = name:match "^[%w_:<> *&]- ([%w_:]+)[<(]" or name:match "^([%w_:]+)[<(]" or name
-  return plain:match "([^:]+)$" or plain
 end
 
 
@@ -55,7 +50,7 @@ end
 local function record(launches, classes, stage, all_times)
   local own = lists.map(launches_of.rows(classes), function(row) return all_times[row] end)
   local times, name = statistics.describe(own), classes[1].kernel
-  return { name = name, short_name = short_name(name), stage = stage,
+  return { name = name, short_name = families.read(name).base, stage = stage,
     device = classes[1].device, calls = times.count, total_ns = times.total, mean_ns = times.mean,
     median_ns = statistics.median(own), min_ns = times.min, max_ns = times.max,
     std_ns = times.std, shapes = shapes_of(launches, classes, all_times) }

@@ -159,7 +159,7 @@ end
 
 -- Steps of a stage that follow each other: those of an instance, or of an engine, whose
 -- instances are each a step, those of one rank without another stage in between. List of
--- { stage, parent, rep, rank, used, steps }; instances: by start.
+-- { stage, parent, rep, rank, pid, used, steps }; instances: by start.
 function steps.runs(instances, by_engine)
   local list, open = {}, {}
   for _, instance in ipairs(instances) do
@@ -171,7 +171,7 @@ function steps.runs(instances, by_engine)
       lists.add(run.steps, instance.steps)
     else
       run = { stage = instance.stage, parent = instance.parent, rep = instance.rep,
-        rank = instance.rank, used = by_engine and true or instance.used,
+        rank = instance.rank, pid = instance.pid, used = by_engine and true or instance.used,
         steps = lists.first(instance.steps) }
       list[#list + 1], open[rank] = run, run
     end

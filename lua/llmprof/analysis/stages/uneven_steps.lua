@@ -178,19 +178,13 @@ end
 
 -- The steps of a stage that count, of the first rank that has any: list of { step, pid, before }.
 local function items_of(found, name)
-  local list, rank = {}, nil
-  local pids = {}
-  for _, instance in ipairs(found.instances) do
-    pids[instance.rank or -1] = pids[instance.rank or -1] or instance.pid
-  end
-  for _, run in ipairs(steps.runs(found.instances, found.by_engine)) do
-    rank = rank or (run.stage == name and (run.rank or -1))
-    if run.stage == name and run.used and (run.rank or -1) == rank then
-      for i, step in ipairs(run.steps) do
-        if not step.cold then
-          list[#list + 1] = { step = step, pid = run.rank and pids[rank],
-            before = before_of(step, run.steps[i - 1]) }
-        end
+  local list, runs = {}, lists.filtered(steps.runs(found.instances, found.by_engine),
+    function(run) return run.stage == name end)
+  for _, run in ipairs(runs) do
+    for i, step in ipairs(run.used and run.rank == runs[1].rank and run.steps or {}) do
+      if not step.cold then
+        list[#list + 1] = { step = step, pid = run.rank and run.pid,
+          before = before_of(step, run.steps[i - 1]) }
       end
     end
   end
@@ -202,15 +196,10 @@ end
 local MOST_OTHERS = 64
 
 local function divide(items, places)
-  local is_slow, slow, others = lists.set(places), {}, {}
-  for place, item in ipairs(items) do
-    if is_slow[place] then
-      slow[#slow + 1] = item
-    elseif #others < MOST_OTHERS then
-      others[#others + 1] = item
-    end
-  end
-  return slow, others
+  local slow = lists.map(places, function(place) return items[place] end)
+  local is_slow = lists.set(slow)
+  local others = lists.filtered(items, function(item) return not is_slow[item] end)
+  return slow, lists.first(others, MOST_OTHERS)
 end
 
 
@@ -219,9 +208,10 @@ end
 -- pattern is in them. found: of llmprof.analysis.stages.find; split: a classifier of
 -- llmprof.analysis.stages.idle_causes; without one `part` is not known.
 function uneven_steps.of(found, name, split)
-  local items, lengths = items_of(found, name), {}
-  for i, item in ipairs(items) do lengths[i] = item.step.stop - item.step.start end
-  local made = uneven_steps.find(lengths)
+  local items = items_of(found, name)
+  local made = uneven_steps.find(lists.map(items, function(item)
+    return item.step.stop - item.step.start
+  end))
   if not made then return nil end
   local slow, others = divide(items, made.places)
   local where, longer = place_of(slow, others, made.excess_ns)
