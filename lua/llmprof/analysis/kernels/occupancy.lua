@@ -129,16 +129,13 @@ end
 
 -- Capability and SMs of the kernel's GPU, or of all where they are alike.
 local function device_of(kernel, devices)
-  local first
-  for _, device in ipairs(devices) do
-    if kernel.device == nil or device.id == kernel.device then
-      if first and (first.compute ~= device.compute or first.sm_count ~= device.sm_count) then
-        return nil
-      end
-      first = first or device
-    end
-  end
-  return first
+  local own = lists.filtered(devices, function(device)
+    return kernel.device == nil or device.id == kernel.device
+  end)
+  local differ = lists.any(own, function(device)
+    return device.compute ~= own[1].compute or device.sm_count ~= own[1].sm_count
+  end)
+  return not differ and own[1] or nil
 end
 
 

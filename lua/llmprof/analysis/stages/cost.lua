@@ -134,7 +134,7 @@ local function from_description(given, stage, own_stage)
   if given.found and given.found.by_engine then return of_engine(given, stage) end
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
-  local role, cost, done, sequence = range_name.role(stage.name), nil, nil, nil
+  local role, cost, done, sequence = range_name.role(stage.name)
   if lists.find(arch.encoders, "name", role) then
     cost, done = encoder_cost(arch, run, role)
   elseif arch.decoder and role == "prefill" then

@@ -299,14 +299,9 @@ end
 -- Does each instance run on one GPU, and a process on several, as executions of a program of XLA
 -- do?
 local function are_on_one_each(instances)
-  local first, several = {}, false
-  for _, instance in ipairs(instances) do
-    local pid = instance.pid or 0
-    if not instance.device then return false end
-    first[pid] = first[pid] or instance.device
-    several = several or first[pid] ~= instance.device
-  end
-  return several
+  if #lists.filtered(instances, "device") < #instances then return false end
+  local by_process = lists.grouped(instances, function(one) return one.pid or 0 end)
+  return lists.any(by_process, function(own) return #lists.grouped(own, "device") > 1 end)
 end
 
 
@@ -342,10 +337,7 @@ end
 -- Mark the last instance of a trace where the capture ended in it, and end it there: others of its
 -- stage end with the GPU's work, or a range in it ends at the same time as it does.
 local function cut_at_end(trace, instances, ops, covered)
-  local last = instances[#instances]
-  for _, instance in ipairs(instances) do
-    if instance.stop > last.stop then last = instance end
-  end
+  local last = lists.largest(instances, "stop")
   if last.cut or tail_of(last) < TAIL or last.done < select(2, ops:union():span()) then return end
   local others = lists.filtered(instances, function(instance)
     return instance ~= last and instance.stage == last.stage

@@ -258,15 +258,12 @@ end
 local OF_BATCHES = { "^enumerate%(DataLoader", "^Optimizer%.step" }
 
 local function are_batches(trace, steps)
-  local counts = {}
-  for _, group in ipairs(check(trace:frame "ranges"):group { by = { "text" } }) do
-    for _, pattern in ipairs(OF_BATCHES) do
-      if (group.text or ""):find(pattern) then
-        counts[pattern] = (counts[pattern] or 0) + group.count
-      end
-    end
-  end
-  return lists.any(OF_BATCHES, function(pattern) return (counts[pattern] or 0) >= steps end)
+  local groups = check(trace:frame "ranges"):group { by = { "text" } }
+  return lists.any(OF_BATCHES, function(pattern)
+    return lists.sum(groups, function(group)
+      return (group.text or ""):find(pattern) and group.count
+    end) >= steps
+  end)
 end
 
 
@@ -275,7 +272,7 @@ end
 -- that it comes once per token), period_ns (of the last generation), steps,
 -- generations, layers (of a step, where they can be told) }; nil when nothing is regular enough.
 function infer.stages(trace, declared)
-  local _, wanted = lists.grouped(declared, "name")
+  local wanted = lists.set(lists.map(declared, "name"))
   if not wanted.decode then return nil end
   local anchor = anchor_of(trace, GRAPHS) or anchor_of(trace, KERNELS)
   if not anchor then return nil end

@@ -48,17 +48,12 @@ end
 
 -- Tags right inside of ranges with this tag, of a domain: list of { tag, first }.
 local function inside_tag(ranges, tag, domain)
-  local children = ranges:where { domain = domain or false }
-  local steps = lists.set(ranges:where { tag = tag }:values "range")
-  local tags, seen = {}, {}
-  local names, starts = children:values "tag", children:values "start"
-  for i, parent in ipairs(children:values "parent") do
-    local own = names[i]
-    if parent and steps[parent] and own and own ~= tag and not seen[own] then
-      seen[own], tags[#tags + 1] = true, { tag = own, first = starts[i] }
-    end
-  end
-  return tags
+  local around = ranges:where { tag = tag }:values "range"
+  local inside = check(ranges:where { domain = domain or false, parent = around,
+    { "tag", "~=", false } })
+  return lists.map(inside:group { by = { "tag" }, total = { "start" } }, function(group)
+    return group.tag ~= tag and { tag = group.tag, first = group.start.min } or nil
+  end)
 end
 
 

@@ -74,15 +74,11 @@ end
 -- By index, as NVML counts, those of the machine's GPUs that the timeline has: a set, empty where
 -- that cannot be told. environment: devices (of the timeline), gpus (of the machine).
 function running_cost.gpus_of(environment)
-  local set = {}
-  for _, device in ipairs(environment.devices or {}) do
-    for _, known in ipairs(environment.gpus or {}) do
-      if device.uuid and known.uuid and known.uuid:find(device.uuid, 1, true) then
-        set[known.index] = true
-      end
-    end
-  end
-  return set
+  return lists.set(lists.map(environment.gpus or {}, function(known)
+    return lists.any(environment.devices or {}, function(device)
+      return device.uuid and known.uuid and known.uuid:find(device.uuid, 1, true)
+    end) and known.index or nil
+  end))
 end
 
 
@@ -202,7 +198,7 @@ local function stage_row(stage, ns, money, list)
 end
 
 
--- What everything that counts took, from the first instance to the last: J, and tokens in it.
+-- J per token of everything that counts, from the first instance to the last.
 local function whole_energy(state, list, output)
   local from, to, tokens = math.huge, -math.huge, 0
   for _, stage in ipairs(state.stages) do

@@ -40,10 +40,9 @@ local MOST_FIRST, ALONE = 3, 4
 
 -- Does each thread that has an instance run the opener, so that threads repeat by themselves?
 local function repeat_alone(instances, opener)
-  local opens = {}
-  for _, instance in ipairs(instances) do
-    if instance.thread and instance.stage == opener then opens[instance.thread] = true end
-  end
+  local opens = lists.set(lists.map(instances, function(one)
+    return one.stage == opener and one.thread or nil
+  end))
   return not lists.any(instances, function(one)
     return not one.thread or not one.parent and not opens[one.thread]
   end)
@@ -191,13 +190,10 @@ end
 -- their parents: parent may be nil. "prefill" stands for "LLM:prefill", too.
 function cold.left_out(repeats, rep, stage, parent)
   if repeats and rep and rep <= cold.skipped(repeats) then return true end
-  for _, entry in ipairs(repeats and repeats.left_out or {}) do
-    if cold.is_stage(entry) and entry.rep == rep and (entry.stage == stage or entry.stage == parent
-      or range_name.role(entry.stage) == stage) then
-      return true
-    end
-  end
-  return false
+  return lists.any(repeats and repeats.left_out or {}, function(entry)
+    return cold.is_stage(entry) and entry.rep == rep and (entry.stage == stage
+      or entry.stage == parent or range_name.role(entry.stage) == stage)
+  end)
 end
 
 
