@@ -133,13 +133,11 @@ end
 -- The shapes of a kernel that a way of the workload (of analysis.counters.shorten) still has:
 -- those of single steps go with the steps.
 local function shapes_in(kernel, way, given)
-  local list, single, steps = {}, {}, given.steps[kernel.stage]
-  for _, shape in ipairs(kernel.shapes) do
-    local alone = way.steps < 1 and steps
-      and is_of_a_step(shape, kernel, steps, given.room.tokens - 1)
-    table.insert(alone and single or list, shape)
-  end
-  return table.move(single, 1, math.ceil(#single * way.steps), #list + 1, list)
+  local steps = way.steps < 1 and given.steps[kernel.stage]
+  local single, list = lists.parted(kernel.shapes, function(shape)
+    return steps and is_of_a_step(shape, kernel, steps, given.room.tokens - 1)
+  end)
+  return lists.add(list, lists.first(single, math.ceil(#single * way.steps)))
 end
 
 
@@ -223,14 +221,13 @@ end
 -- count: "3|4"; nil when all are.
 local function instances_of(wanted, found)
   if found.inferred or found.by_engine then return nil end -- ncu has no ranges to count
-  local number, list, all = 0, {}, true
-  for _, instance in ipairs(found.instances) do
-    if wanted[instance.stage] and not instance.parent then
-      number = number + 1
-      if instance.used then list[#list + 1] = tostring(number) else all = false end
-    end
+  local own, list = lists.filtered(found.instances, function(instance)
+    return wanted[instance.stage] and not instance.parent
+  end), {}
+  for number, instance in ipairs(own) do
+    if instance.used then list[#list + 1] = tostring(number) end
   end
-  return not all and table.concat(list, "|") or nil
+  return #list < #own and table.concat(list, "|") or nil
 end
 
 
@@ -249,17 +246,13 @@ end
 -- analysis.stages.find, or { declared = a recipe's stages, instances = {} }.
 function counter_plan.focus(include, found)
   if not include then return nil end
-  local wanted = {}
-  for _, range in ipairs(include) do
-    local named = false
-    for _, stage in ipairs(found.declared) do
-      if counter_plan.names_stage(range, stage.name, found) then
-        wanted[stage.name], named = true, true
-      end
-    end
-    if not named then return nil end
-  end
-  return wanted
+  local named = lists.map(include, function(range)
+    local own = lists.filtered(lists.map(found.declared, "name"), function(name)
+      return counter_plan.names_stage(range, name, found)
+    end)
+    return #own > 0 and own or nil
+  end)
+  return #named == #include and lists.set(lists.joined(table.unpack(named))) or nil
 end
 
 
@@ -289,11 +282,11 @@ end
 local function steps_of(found, tokens)
   local steps = {}
   for _, stage in ipairs(tokens and found.declared or {}) do
-    if stage.step or stage.name == "decode" then steps[stage.name] = 0 end
-  end
-  for _, instance in ipairs(found.instances) do
-    local known = instance.used and steps[instance.stage]
-    if known then steps[instance.stage] = known + tokens - 1 end
+    if stage.step or stage.name == "decode" then
+      steps[stage.name] = lists.sum(found.instances, function(instance)
+        return instance.used and instance.stage == stage.name and tokens - 1
+      end)
+    end
   end
   return steps
 end
@@ -310,12 +303,10 @@ local function fit_way(targets, by_name, all, given, way)
       { launches = room.launches, stepped = given.stepped })
   end
   local fitting = fit(targets, given.cfg, given.cfg.ncu.budget_s - besides, room and room.pass_s)
-  fitting.way, fitting.overhead, fitting.covered = way, besides, 0
-  for _, kernel in ipairs(fitting.kernels) do
-    for _, shape in ipairs(shapes_in(kernel, way, given)) do
-      fitting.covered = fitting.covered + shape.total_ns
-    end
-  end
+  fitting.way, fitting.overhead = way, besides
+  fitting.covered = lists.sum(lists.flat(fitting.kernels, function(kernel)
+    return shapes_in(kernel, way, given)
+  end), "total_ns")
   return fitting
 end
 

@@ -29,7 +29,6 @@ end
 
 local function check_patterns(patterns, where)
   for _, pattern in ipairs(patterns) do
-    check_pattern(tostring(pattern), where, "")
     check_pattern(tostring(pattern), where, tostring(pattern)) -- which leads it far
   end
 end

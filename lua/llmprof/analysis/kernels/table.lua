@@ -51,11 +51,9 @@ end
 -- Shares within each stage, cumulated in the order of the list.
 local function add_shares(list)
   local totals, sums, all, sum = {}, {}, 0, 0
-  for _, part in ipairs { list, list.others or {} } do
-    for _, kernel in ipairs(part) do
-      totals[kernel.stage] = (totals[kernel.stage] or 0) + kernel.total_ns
-      all = all + kernel.total_ns
-    end
+  for _, kernel in ipairs(lists.joined(list, list.others or {})) do
+    totals[kernel.stage] = (totals[kernel.stage] or 0) + kernel.total_ns
+    all = all + kernel.total_ns
   end
   for _, kernel in ipairs(list) do
     local stage = kernel.stage

@@ -122,16 +122,13 @@ end
 
 -- Mean J of the instances of a stage that count, and the part of it that the GPUs draw anyway.
 local function energy_of(list, stage)
-  local joules, ns, count = 0, 0, 0
-  for _, instance in ipairs(stage.instances) do
-    if instance.used then
-      local one = joules_between(list, instance.start_ns, instance.start_ns + instance.wall_ns)
-      if not one then return nil end
-      joules, ns, count = joules + one, ns + instance.wall_ns, count + 1
-    end
-  end
-  if count == 0 then return nil end
-  return joules / count, list.idle_w and joules > 0
+  local used = lists.filtered(stage.instances, "used")
+  local each = lists.map(used, function(one)
+    return joules_between(list, one.start_ns, one.start_ns + one.wall_ns)
+  end)
+  if #used == 0 or #each < #used then return nil end
+  local joules, ns = statistics.sum(each), lists.sum(used, "wall_ns")
+  return joules / #used, list.idle_w and joules > 0
     and math.min(list.idle_w * ns / 1e9 / joules, 1) or nil
 end
 
