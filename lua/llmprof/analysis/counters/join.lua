@@ -200,8 +200,8 @@ end
 local function mean_of(rows, field, weight)
   local known = lists.filtered(rows, field)
   local all = lists.sum(known, weight)
-  return all > 0 and lists.sum(known, function(row) return row[field] * row[weight] end) / all
-    or nil, #known == #rows
+  local sum = lists.sum(known, function(row) return row[field] * row[weight] end)
+  return all > 0 and sum / all or nil, #known == #rows
 end
 
 
@@ -211,8 +211,12 @@ local function together(rows)
   local with_most = lists.largest(rows, function(row)
     return row.tensor_format and row.calls * (row.tensor_flop_per_launch or 0) or -1
   end)
-  local made = { launches = lists.sum(rows, "launches"), tensor_format = with_most.tensor_format,
-    occupancy_limiter = lists.largest(rows, "total_ns").occupancy_limiter }
+  local main = lists.largest(rows, "total_ns")
+  local made = {
+    launches = lists.sum(rows, "launches"),
+    tensor_format = with_most.tensor_format,
+    occupancy_limiter = main.occupancy_limiter,
+  }
   for _, entry in ipairs(PERCENTS) do made[entry[1]] = mean_of(rows, entry[1], "total_ns") end
   for _, entry in ipairs(AMOUNTS) do
     local mean, of_all = mean_of(rows, entry[1], "calls")
@@ -277,10 +281,10 @@ local function add_stalls(summary)
     end
   end
   if sum <= 0 then return end
-  summary.stalls = json.list(lists.map(lists.first(lists.sort(list, "-cycles", "reason"), 2),
-    function(stall)
-      return { reason = stall.reason, waits_for = stall.waits_for, share = stall.cycles / sum }
-    end))
+  local most = lists.first(lists.sort(list, "-cycles", "reason"), 2)
+  summary.stalls = json.list(lists.map(most, function(stall)
+    return { reason = stall.reason, waits_for = stall.waits_for, share = stall.cycles / sum }
+  end))
 end
 
 

@@ -221,9 +221,10 @@ end
 -- count: "3|4"; nil when all are.
 local function instances_of(wanted, found)
   if found.inferred or found.by_engine then return nil end -- ncu has no ranges to count
-  local own, list = lists.filtered(found.instances, function(instance)
+  local own = lists.filtered(found.instances, function(instance)
     return wanted[instance.stage] and not instance.parent
-  end), {}
+  end)
+  local list = {}
   for number, instance in ipairs(own) do
     if instance.used then list[#list + 1] = tostring(number) end
   end

@@ -86,8 +86,10 @@ function breakdown.waits_grouper(trace, ops, kernels)
     local inside, list = steps.within(waiting_calls, instances), {}
     for _, thread in ipairs(inside:group { by = { "pid", "tid" } }) do
       local own = thread.tid and ops_of(thread.pid, thread.tid)
-      list[#list + 1] = own and add_neighbours(check(inside:where { pid = thread.pid,
-        tid = thread.tid }), own)
+      if own then
+        local calls = check(inside:where { pid = thread.pid, tid = thread.tid })
+        list[#list + 1] = add_neighbours(calls, own)
+      end
     end
     if #list == 0 then return json.list {} end
     local all, ahead = pack.join(list), {}
@@ -95,12 +97,18 @@ function breakdown.waits_grouper(trace, ops, kernels)
     for _, row in ipairs(check(all:where { { "ahead", ">", 0 } }):group { by = BY }) do
       ahead[key_of(row)] = row.count / #instances
     end
-    return lists.sort(json.list(lists.map(all:group { by = BY, total = { "duration" } },
-      function(row)
-        return { before = row.before, bytes = row.bytes, after = row.after,
-          calls = row.count / #instances, ns = row.duration.total / #instances,
-          ahead = ahead[key_of(row)] }
-      end)), "-calls", "-ns", "after")
+    local groups = all:group { by = BY, total = { "duration" } }
+    local made = json.list(lists.map(groups, function(row)
+      return {
+        before = row.before,
+        bytes = row.bytes,
+        after = row.after,
+        calls = row.count / #instances,
+        ns = row.duration.total / #instances,
+        ahead = ahead[key_of(row)],
+      }
+    end))
+    return lists.sort(made, "-calls", "-ns", "after")
   end
 end
 

@@ -95,9 +95,16 @@ local function anchor_of(trace, given)
     return name and picks_tokens(name)
   end)
   local best = most_regular(#named > 0 and named or slowest(rhythms))
-  return best and { frame = frame, keys = given.keys, rhythm = best, edge = given.edge,
-    named = given.kind ~= nil or #named > 0, least = given.least, name = given.name
-      or frame:get(best.row, "short_name") or "(unnamed kernel)" }
+  if not best then return nil end
+  return {
+    frame = frame,
+    keys = given.keys,
+    rhythm = best,
+    name = given.name or frame:get(best.row, "short_name") or "(unnamed kernel)",
+    named = given.kind ~= nil or #named > 0,
+    edge = given.edge,
+    least = given.least,
+  }
 end
 
 

@@ -194,9 +194,10 @@ local function xla_stages(trace)
   local programs, tuned = programs_of(trace)
   if #programs == 0 then return {} end
   local ops = check(trace:frame "gpu")
-  check(trace:label(ops, "program", lists.flat(programs, function(one)
+  local labels = lists.flat(programs, function(one)
     return lists.map(one.tags, function(tag) return { tag, one.name } end)
-  end)))
+  end)
+  check(trace:label(ops, "program", labels))
   local times = rows.by(ops, "program", { total = { "duration" } })
   local function time_of(one) return times[one.name] and times[one.name].duration.total or 0 end
   local all = lists.sum(programs, time_of)
