@@ -85,23 +85,23 @@ end
 -- A function from a stage to what was launched in it in order, a frame of word and partner;
 -- of a stage that was not recorded, all.
 local function sequences(launches, places)
-  local words_of, made = { [false] = { {}, {} } }, {}
+  local order_of, made = { [false] = {} }, {}
   for _, stage in ipairs(launches.stages) do
     local name = stage.name or false
-    words_of[name] = words_of[name] or { {}, {} }
-    local into = name and { words_of[name], words_of[false] } or { words_of[false] }
+    order_of[name] = order_of[name] or {}
     for number in stage.order:gmatch "%d+" do
       local place = (math.tointeger(tonumber(number)) or -1) + 1
-      local word = places[place] and places[place].word or false
-      for _, list in ipairs(into) do list[1][#list[1] + 1], list[2][#list[2] + 1] = word, place end
+      table.insert(order_of[false], place)
+      if name then table.insert(order_of[name], place) end
     end
   end
+  local function word_at(place) return places[place] and places[place].word or false end
   return function(stage)
-    local name = words_of[stage] and stage or false
-    local words, partners = table.unpack(words_of[name])
-    made[name] = made[name] or frame.new(#words, {
-      { name = "word", type = "integer", values = words },
-      { name = "partner", type = "integer", values = partners } })
+    local name = order_of[stage] and stage or false
+    local order = order_of[name]
+    made[name] = made[name] or frame.new(#order, {
+      { name = "word", type = "integer", values = lists.map(order, word_at) },
+      { name = "partner", type = "integer", values = order } })
     return made[name]
   end
 end
@@ -161,22 +161,20 @@ end
 local TURN = { "pid", "device", "stage_range" }
 
 -- Columns that say what an operation is joined with, by its word and by what it pairs off
--- with, or nil: place_of(key).
-local function operator_columns(only, in_graphs, place_of)
+-- with, its `partner` among the places, or nil.
+local function operator_columns(only, in_graphs, places)
   local function operator(key)
-    local place = place_of(key)
+    local place = places[key.partner]
     local by_name = (key.api or ""):find("GraphLaunch", 1, true) and in_graphs or only
     return place and place.operator or by_name[key.word]
   end
   return {
     { name = "operator", type = "string", get = operator },
     { name = "module", type = "string", get = function(key)
-      local place = place_of(key)
-      return place and place.module
+      return places[key.partner] and places[key.partner].module
     end },
     { name = "joined_by", type = "string", get = function(key)
-      local place = place_of(key)
-      if place and place.operator then return "order" end
+      if places[key.partner] and places[key.partner].operator then return "order" end
       return operator(key) and "name"
     end } }
 end
@@ -200,18 +198,17 @@ function joined.find(trace, found, operators)
   -- words that were not recorded pair off with nothing: they have no number
   rows.extend(ops, { "name" }, { { name = "word", type = "integer",
     get = function(key) return key.name and words.numbers[joined.spelling[key.name]] end } })
-  if not launches then
-    return rows.extend(ops, { "word" }, operator_columns(only, only, function() return nil end))
+  if launches then
+    local turn = 0
+    rows.extend(ops, rows.has(ops, "stage_range") and TURN or { "pid", "device" },
+      { { name = "turn", type = "integer", get = function()
+        turn = turn + 1
+        return turn
+      end } })
+    add_places(ops, sequences(launches, places))
   end
-  local turn = 0
-  rows.extend(ops, rows.has(ops, "stage_range") and TURN or { "pid", "device" },
-    { { name = "turn", type = "integer", get = function()
-      turn = turn + 1
-      return turn
-    end } })
-  add_places(ops, sequences(launches, places))
-  return rows.extend(ops, { "partner", "word", "api" }, operator_columns(only, in_graphs,
-    function(key) return places[key.partner] end))
+  return rows.extend(ops, lists.add({ "word", "api" }, launches and { "partner" } or {}),
+    operator_columns(only, in_graphs, places))
 end
 
 

@@ -207,19 +207,15 @@ local function add_steps(stage, declared, counts, used)
   if counts.is_speculated then return end
   local tokens = counts.steps * (counts.per_step or 1)
   -- what graphs ran that were traced as one operation is not known
-  if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / tokens end
-  stage.ns_per_token = stage.wall.mean_ns / tokens
+  if stage.kernels and mean(used, "graphs") == 0 then
+    stage.kernels_per_token = stage.kernels / tokens
+  end
+  stage.ns_per_token = (stage.wall or stage.own).mean_ns / tokens
 end
 
 
-local function summarize(declared, instances, given)
-  local used = lists.filtered(instances, "used")
-  local stage = { name = declared.name, parent = declared.parent,
-    instances = json.list(lists.map(instances, instance_record)) }
-  if #used == 0 then return stage end
-  stage.repeats = #lists.grouped(used, "rep")
-  stage.host_ns = mean_of_all(used, host_of)
-  if #given.found.ops == 0 then return stage end -- GPU activity was not recorded
+-- What the GPU did, by the timeline.
+local function add_times(stage, used)
   stage.wall = timing(used)
   local wall, idle = lists.sum(used, "wall"), lists.sum(used, "idle")
   stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
@@ -227,6 +223,23 @@ local function summarize(declared, instances, given)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
+end
+
+
+local function summarize(declared, instances, given)
+  local found, used = given.found, lists.filtered(instances, "used")
+  local stage = { name = declared.name, parent = declared.parent,
+    instances = json.list(found.own and {} or lists.map(instances, instance_record)) }
+  if #used == 0 then return stage end
+  stage.repeats = #lists.grouped(used, "rep")
+  stage.host_ns = mean_of_all(used, host_of)
+  if found.own then -- by the workload's own clock
+    stage.own = timing(used)
+  elseif #found.ops > 0 then
+    add_times(stage, used)
+  else -- GPU activity was not recorded
+    return stage
+  end
   local counts = stage_summary.counts(given, declared.name, used)
   stage.tokens = counts.tokens
   add_steps(stage, declared, counts, used)
@@ -244,27 +257,13 @@ local function add_shares(list)
 end
 
 
--- The same of a run without a timeline, by the workload's own clock.
-local function summarize_own(declared, instances, given)
-  local used = lists.filtered(instances, "used")
-  local counts = stage_summary.counts(given, declared.name, used)
-  local stage = { name = declared.name, parent = declared.parent, instances = json.list {},
-    own = timing(used), repeats = #used > 0 and #used or nil, tokens = counts.tokens }
-  if stage.own and counts.steps and makes_tokens(declared) then
-    stage.steps, stage.ns_per_token = counts.steps, stage.own.mean_ns / counts.steps
-  end
-  return stage
-end
-
-
 -- The stages that ran, in the order they were declared. found: of analysis.stages.find, or of
 -- llmprof.analysis.latency.own_times; given: as of analysis.results.
 function stage_summary.list(found, given)
-  local summarize_one = found.own and summarize_own or summarize
   local _, by_stage = lists.grouped(found.instances, "stage")
   local list = json.list(lists.map(found.declared, function(declared)
     local instances = by_stage[declared.name]
-    return instances and summarize_one(declared, instances, given)
+    return instances and summarize(declared, instances, given)
   end))
   add_shares(list)
   return list
