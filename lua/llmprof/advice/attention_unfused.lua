@@ -67,7 +67,8 @@ function rule.examine_stage(results, stage, report)
         "a fused attention kernel (FlashAttention, cuDNN's)")
         .. "; a mask that they cannot take forces the slow path",
       changes = evidence.change("remove(%s)", stage, lists.joined(softmax.list, others.list)),
-      assumption = "what works on the scores goes away; what the matmuls gain is not counted",
+      assumption = "what works on the scores goes away; the matmuls around it gain too, which is "
+        .. "not counted",
       kernels = lists.joined(softmax.ids, others.ids),
     }
   end

@@ -87,7 +87,8 @@ function rule.examine_stage(results, stage, report)
       evidence.note("model", "at batch %d it is %T for %.0f times as many tokens: %.0f times the "
         .. "tokens/s at most", turn, later * 1e9, turn / at.batch, turn / at.batch * now / later),
     },
-    try = "serve more sequences at once, as far as their cache fits: a step takes little longer",
+    try = "serve more sequences at once: up to there a step takes little longer, as far as the "
+      .. "cache of all of them fits into memory",
   }
 end
 

@@ -35,7 +35,8 @@ local function found(results, stage, joins, attention)
     }, joins, stage),
     try = "a static KV cache (" .. evidence.remedy(results,
       "transformers: cache_implementation=\"static\"; else ", "") .. "a tensor of the "
-      .. "longest length, written in place), so that a step can be captured",
+      .. "longest length, written in place at the token's position), so that a step can be "
+      .. "captured",
     changes = changes,
     assumption = assumption,
     kernels = joins.ids,

@@ -27,7 +27,8 @@ local function find_untold(results, report, verdict)
     title = evidence.say("%P of the time is in collectives, and what they wait for is not in the "
       .. "capture", sum / times),
     evidence = notes,
-    try = "open the files of all ranks together (llmprof report FOLDER): one of them may be late",
+    try = "open the files of all ranks together (llmprof report FOLDER): the rank that the others "
+      .. "wait for comes before what this one does",
     confidence = "high",
   }
 end
@@ -48,8 +49,9 @@ function rule.examine(results, report)
       evidence.seen("%s", verdict.text),
       evidence.seen("%T of %T are hidden behind computing", totals.hidden_ns, totals.collective_ns),
     },
-    try = "fewer GPUs in tensor parallel, and data parallel; collectives that run while kernels "
-      .. "compute; fused all-reduce and norm; NVLink between all GPUs (nvidia-smi topo -m)",
+    try = "fewer GPUs in tensor parallel, combined with data parallel; collectives that run while "
+      .. "the next kernels compute; fused all-reduce and norm; see whether all GPUs are joined by "
+      .. "NVLink (nvidia-smi topo -m)",
   }
 end
 

@@ -40,8 +40,9 @@ function rule.examine_stage(results, stage, report)
     evidence = { evidence.seen("%N of %N{collective} follow another of their kind, with no other "
       .. "kernel between; half of them take less than %T, which is latency", made.in_row,
       made.calls, made.p50_ns) },
-    try = "one collective over all of it: join tensors, or group the calls " .. evidence.remedy(
-      results, "(torch.distributed._coalescing_manager)", "(ncclGroupStart and ncclGroupEnd)"),
+    try = "one collective over all of it: join tensors, or group the calls (ncclGroupStart and "
+      .. "ncclGroupEnd" .. evidence.remedy(results, ", torch.distributed._coalescing_manager", "")
+      .. ")",
     changes = changes_of(stage, group, made.in_row),
     assumption = "those in a row become one, which takes as long as the longest",
     confidence = "high",

@@ -20,7 +20,8 @@ function rule.examine(results, report)
     title = ("rank %d has more work for its experts than the others"):format(busiest.rank),
     evidence = { evidence.seen("%T in kernels of experts, %.2f times the mean over ranks",
       busiest.expert_ns, record.expert_imbalance) },
-    try = "copies of the busiest experts, placed again by load (vLLM, SGLang: --enable-eplb)",
+    try = "copies of the busiest experts, placed again by load (vLLM: "
+      .. "--enable-eplb, SGLang: --enable-eplb), or another division of experts",
   }
 end
 

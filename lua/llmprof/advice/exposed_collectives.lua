@@ -40,8 +40,9 @@ function rule.examine_stage(results, stage, report)
       :format(stage.name),
     evidence = { evidence.seen("%N{collective} on streams of their own take %T, and for %T of it "
       .. "no other kernel runs", own.calls, own.ns, own.alone_ns) },
-    try = "wait for a collective where its result is read; where the next kernels need it, compute "
-      .. "one half of the batch while the other's is on its way",
+    try = "wait for a collective where its result is read, and not where it is called; where the "
+      .. "next kernels need it, divide the batch in two, and compute one half while the other's "
+      .. "is on its way",
     changes = changes, kernels = ids,
     assumption = "they run with other kernels, on the SMs that they take",
   }

@@ -39,7 +39,8 @@ function rule.examine_stage(results, stage, report)
       evidence.note("model.architecture", "%d layers make %d without fused projections, %d with "
         .. "them", decoder.layers, all, all - saved),
     },
-    try = "join the weights when loading: one matmul for query, key and value, one for gate and up",
+    try = "join the weights when loading: one matmul for query, key and value, one for gate and "
+      .. "up",
     changes = evidence.change("fuse(%s)", stage, products.list),
     assumption = "matmuls that follow each other become one that takes as long as all",
     kernels = products.ids,

@@ -60,7 +60,8 @@ local function report_odd(results, stage, report)
     title = ("%s multiplies 16-bit matrices by kernels for odd dimensions"):format(stage.name),
     evidence = evidence.with_kernels({ evidence.seen("%P of the stage's GPU time",
       group.share) }, group, stage),
-    try = "dimensions and strides that are multiples of 8: pad the vocabulary, or what is odd",
+    try = "dimensions and strides that are multiples of 8 take the tensor cores: pad the "
+      .. "vocabulary, or whichever is odd",
     kernels = group.ids,
   }
 end
@@ -85,7 +86,8 @@ function rule.examine_stage(results, stage, report)
           "torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
           "tf32 (CUBLAS_COMPUTE_32F_FAST_TF32)"),
       changes = changes_of(stage, slow.list),
-      assumption = "bf16 takes half the time of tf32, a quarter of fp32 without the tensor cores",
+      assumption = "bf16 on the tensor cores takes half the time of tf32, a quarter of fp32 "
+        .. "without them",
       kernels = slow.ids,
     }
   end

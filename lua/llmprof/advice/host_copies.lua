@@ -78,8 +78,9 @@ function rule.examine_stage(results, stage, report)
       evidence.seen("nothing else runs for %T of %T; other work takes %T, which is the most that "
         .. "copying at the same time can hide", alone, time, computing),
     },
-    try = "keep on the GPU what is copied each time (offloaded weights, a cache), or make it "
-      .. "smaller (8 bits); copy what comes next on a stream of its own while kernels run",
+    try = "keep on the GPU what is copied each time (weights that are offloaded, a cache that was "
+      .. "moved out), or make it smaller (8 bits); copy what comes next on a stream of its own "
+      .. "while kernels run",
     changes = { evidence.without_copies(stage, OF_HOST) },
     assumption = evidence.say("nothing is copied; copies during all other work leave %T of them",
       math.max(alone - computing, 0)),

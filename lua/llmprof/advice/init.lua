@@ -1,5 +1,16 @@
 -- Advice: rules over results. A rule is a file in lua/llmprof/advice. docs/advice.md says how one
--- is written (own_code, children, of_ranks, of_decode) and how findings are ranked.
+-- is written and how findings are ranked, docs/results.schema.json what is in a finding.
+--
+-- A rule has examine(results, report), or examine_stage(results, stage, report), which is asked of
+-- each measured stage: where of_decode = true of those whose steps are counted and each make a
+-- token. It calls report.finding{...} for what it finds, report.abstain(why) when it lacks the data
+-- to tell, and returns the reason, one line, when it finds nothing. Where children = true, stages
+-- within others come first if the GPU works through most of them; where the rule finds something
+-- there, it is not asked about the stage that they are in.
+--
+-- Where own_code = true the remedy is a change of the program's own code. In a
+-- capture of a serving engine such findings become reasons for silence, as the
+-- engine's loop and model are not the reader's.
 --
 -- Where is_bound = true the changes of its findings are a bound, and no move: they are not replayed
 -- together with others.
@@ -8,12 +19,19 @@
 -- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
 -- gives back of the waiting is no cause of it.
 --
--- Where about = "engine_metrics", say, it is asked of results that have that field alone.
+-- Where of_ranks = true it asks results.ranks, without which it abstains, alone: it is asked of
+-- ranks that were put together without a timeline, too.
 --
--- A finding may have of_others: of changes that make the stage shorter on all ranks but one, is
--- what they gain that of these, or the mean over all. Where the CPU limits the stage, faster
--- kernels give back nothing: their gain is that with a CPU that takes no time, and they have
--- behind = "waiting": it comes back only once the GPU no longer waits.
+-- Where about = "engine_metrics", say, it is asked of results that have that field alone,
+-- and else is not spoken of.
+--
+-- A finding of a rule has names of rules in `after`: what they find in this stage has to be dealt
+-- with first; and of_others: of changes that make the stage shorter on all ranks but one, is what
+-- they gain that of these, or the mean over all (optional).
+--
+-- A gain is what a replay with the changes gives back of one instance of the stage. Where the CPU
+-- limits the stage, faster kernels give back nothing: their gain is that with a CPU that takes no
+-- time, and they have behind = "waiting": it comes back only once the GPU no longer waits.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"

@@ -50,8 +50,10 @@ function rule.examine_stage(results, stage, report)
       stage.name),
     evidence = evidence.with_kernels({ evidence.seen("%N long launches take %T", long.calls,
       long.ns) }, long, stage),
-    try = "fuse them into the kernel before or after: attention that takes the bias, an epilogue "
-      .. "of the matmul" .. evidence.remedy(results, " (FlexAttention, torch.compile)", ""),
+    try = ("fuse them into the kernel before or after: attention that takes the bias (or "
+      .. "computes it inside%s), an epilogue of the matmul%s"):format(
+      evidence.remedy(results, ": FlexAttention", ""),
+      evidence.remedy(results, ", torch.compile", "")),
     changes = evidence.change("remove(%s)", stage, long.list,
       (', duration = { ">=", %d }'):format(math.floor(least / 2))),
     assumption = "all of them become part of the kernels before or after them",

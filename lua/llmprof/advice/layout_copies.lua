@@ -51,8 +51,10 @@ local function remedy(results, copies)
     return "update caches in place: donate them (donate_argnums), and keep them out of what a scan "
       .. "stacks again for each layer; a layout that the next operation reads as it is"
   end
-  return "write to where the data is needed (preallocated caches, out=), choose a layout that the "
-    .. "next kernel reads, let attention take strided inputs and beams a table of cache blocks"
+  return ("write to where the data is needed (preallocated caches%s), choose a layout that the "
+    .. "next kernel reads as it is, let attention take strided inputs and beams a table of cache "
+    .. "blocks"):format(
+    evidence.remedy(results, ", out=", ""))
 end
 
 

@@ -22,7 +22,8 @@ return evidence.rule_of_kernels {
   why = function(kernel)
     return (", %.0f %% of the DRAM bandwidth"):format(kernel.counters.dram_percent)
   end,
-  try = "fewer bytes or more work per byte: weights and KV cache of 8 or 4 bits, a larger batch",
+  try = "only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, "
+    .. "a larger batch",
   change = "scale(%s, 0.5)",
   assumption = "their bytes are halved, as by 8-bit instead of 16-bit weights",
 }

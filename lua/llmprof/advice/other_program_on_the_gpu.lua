@@ -24,7 +24,8 @@ function rule.examine_stage(results, stage, report)
       .. "like them, half of them by %T or more: the GPU went to another program", other.calls,
       other.kinds, other.p50_ns),
       evidence.seen("%T of %T are that", other.excess_ns, stage.wall.mean_ns) },
-    try = "see what else runs there (nvidia-smi); stop it, or give it another GPU, or a part (MIG)",
+    try = "see what else runs there (nvidia-smi) and stop it, or give it another GPU or a part of "
+      .. "one (MIG)",
     changes = evidence.change(("scale(%%s, %.3g)"):format(other.usual_ns
       / (other.usual_ns + other.excess_ns)), stage, group.list,
       (', { "duration", ">=", %d }'):format(math.floor(other.from_ns))),

@@ -28,8 +28,9 @@ local function remedy(longest, shortest)
     return ("fewer layers for stage %d, which works longest (vLLM: VLLM_PP_LAYER_PARTITION)")
       :format(longest.stage)
   end
-  return "more batches under way at once (more requests, smaller chunks of prefill); or tensor "
-    .. "parallel in place of stages, where NVLink joins the GPUs"
+  return "more batches under way at once (more requests, smaller chunks of prefill), so that each "
+    .. "stage has one while the next works; or tensor parallel in place of stages, where NVLink "
+    .. "joins the GPUs"
 end
 
 

@@ -83,8 +83,9 @@ local function remedy(record, rank, of)
     return ("look at what rank %d alone does there: an uneven division of layers, experts, heads "
       .. "or requests, or a GPU that is slower or shared"):format(rank)
   end
-  return ("look at what the CPU of rank %d's process does there that others do not, at its cores "
-    .. "and their NUMA node (numactl, taskset), and other processes on them"):format(rank)
+  return ("look at what the CPU of rank %d's process does there that others do not: launches of "
+    .. "its own, an uneven division of layers, experts, heads or requests; its cores and their "
+    .. "NUMA node (numactl, taskset), and other processes on them"):format(rank)
 end
 
 

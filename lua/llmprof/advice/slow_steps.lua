@@ -50,7 +50,8 @@ function rule.examine_stage(results, stage, report)
       evidence.seen("%P of all its time are that%s", slow.excess_ns / slow.total_ns, idle or ""),
     },
     try = "warm up with the lengths and as many requests at once as are served (load.warmup, "
-      .. "load.concurrency; in service, requests before the first user's), and keep the caches of "
+      .. "load.concurrency; in service, requests before the first user's): kernels that are "
+      .. "compiled or loaded at their first use hold everything up once; keep the caches of "
       .. "compilers between starts",
     changes = { ("even(%q)"):format(stage.name) },
     assumption = "they take as long as the others",

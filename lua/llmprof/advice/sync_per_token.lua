@@ -20,7 +20,8 @@ local LEAST, OF_LAUNCHES = 8, 0.5
 local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
   .. "one step late from pinned memory"
 
-local LAYERS = "let kernels read the numbers on the GPU, or take the shape of the largest case"
+local LAYERS = "let kernels read the numbers on the GPU, or take a shape that holds the largest "
+  .. "case"
 
 local EXPERTS = "leave the counts of each expert's tokens on the GPU: a grouped matmul reads them "
   .. "there (%sa fused MoE kernel), a loop over experts has to wait for them"

@@ -24,7 +24,8 @@ return evidence.rule_of_kernels {
     return evidence.say(", %.1f waves, %P of all places for blocks stay empty", kernel.launch.waves,
       kernel.launch.tail_share)
   end,
-  try = "a grid that fills its waves: other tiles, fewer registers, a persistent kernel (stream-K)",
+  try = "a grid that fills its waves: other tiles, fewer registers so that more blocks fit, or a "
+    .. "persistent kernel that hands out tiles (stream-K)",
   saved = function(kernel) return kernel.total_ns * kernel.launch.tail_share end,
   assumption = "blocks take equally long and fill the empty places",
   confidence = "low",

@@ -14,7 +14,8 @@ function rule.examine(results, report)
     report.finding {
       title = "the GPU's clocks were held down",
       evidence = { evidence.note("NVML", "%s", check.text) },
-      try = "raise the power limit, cool the GPU, lock its clocks; compare runs at the same ones",
+      try = "raise the power limit, cool the GPU, or lock its clocks; until then compare runs at "
+        .. "the same clocks only",
       confidence = "high",
     }
   end

@@ -31,7 +31,8 @@ local function examine_sorts(results, stage, report)
     evidence = evidence.with_kernels({ evidence.seen("sorts and sums outside of layers take %T, %P "
       .. "of the stage's GPU time", sorts.ns, sorts.share) }, sorts, stage),
     try = "sample without sorting: kernels that reject what is outside of top-k and top-p "
-      .. "(FlashInfer), or the most likely few hundred first (torch.topk)",
+      .. "(FlashInfer), or the most likely few hundred first" .. evidence.remedy(results,
+        " (torch.topk)", ""),
     changes = evidence.change("remove(%s)", stage, sorts.list),
     assumption = "sampling takes next to no time",
     kernels = sorts.ids,

@@ -19,7 +19,7 @@ the attention of decode is not fused (decode, confidence medium)
 - kernel 2, softmax_warp_forward: 100 calls, 2.00 ms (timeline)
 try: torch.nn.functional.scaled_dot_product_attention or FlashAttention (attn_implementation="sdpa" or "flash_attention_2" in transformers); a mask that they cannot take forces the slow path
 change: remove(kernels:where { stage = "decode", label = "softmax_warp_forward" })
-if what works on the scores goes away; what the matmuls gain is not counted
+if what works on the scores goes away; the matmuls around it gain too, which is not counted
 kernels: 2
 ]], said { softmax { id = 2 } })
   end)

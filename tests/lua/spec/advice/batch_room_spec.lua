@@ -19,7 +19,7 @@ describe("advice batch_room", function()
 decode turns compute-bound at batch 100 only (decode, confidence medium)
 - at batch 1 its least time is 64.36 ms of bytes and 1.00 ms of matmuls (model)
 - at batch 100 it is 100.00 ms for 100 times as many tokens: 64 times the tokens/s at most (model)
-try: serve more sequences at once, as far as their cache fits: a step takes little longer
+try: serve more sequences at once: up to there a step takes little longer, as far as the cache of all of them fits into memory
 ]], support.said("batch_room", results_of({ flops = 100e9, weight_bytes = 64e9,
       kv_read_bytes = 360e6 }, 1)))
   end)

@@ -17,7 +17,7 @@ decode re-concatenates the KV cache in every step (decode, confidence medium)
 - 30 joins of tensors for 12 attention kernels per step, 300.00 µs of a step (timeline)
 - the cache is 2.00 MB on average, which each step reads and writes once more (model)
 - kernel 3, CatArrayBatchedCopy: 300 calls, 3.00 ms (timeline)
-try: a static KV cache (transformers: cache_implementation="static"; else a tensor of the longest length, written in place), so that a step can be captured
+try: a static KV cache (transformers: cache_implementation="static"; else a tensor of the longest length, written in place at the token's position), so that a step can be captured
 change: scale(kernels:where { stage = "decode", label = "CatArrayBatchedCopy" }, 0.6)
 if two joins per attention are the cache's, writing in place takes 5.00 µs, and attention reads no more than it does now
 kernels: 3

@@ -15,7 +15,7 @@ decode multiplies matrices in fp32 or tf32 (decode, confidence medium)
 - kernel 9, cutlass_80_simt_sgemm_128x32: 100 calls, 1.00 ms, fp32 without the tensor cores (kernel name)
 try: bf16 or fp16 inputs with dimensions that are multiples of 8; for what must stay fp32, torch.set_float32_matmul_precision("high"); for a convolution, channels_last
 change: scale(kernels:where { stage = "decode", label = "cutlass_80_simt_sgemm_128x32" }, 0.25)
-if bf16 takes half the time of tf32, a quarter of fp32 without the tensor cores
+if bf16 on the tensor cores takes half the time of tf32, a quarter of fp32 without them
 kernels: 9
 ]], said { id = 9, name = "cutlass_80_simt_sgemm_128x32" })
   end)

@@ -20,7 +20,7 @@ describe("advice host_copies", function()
 decode copies from or to the host for 50 % of its time, and computes nothing meanwhile (decode, confidence medium)
 - 24 copies of 1.50 GB, 25.00 GB/s while they run (timeline)
 - nothing else runs for 50.00 ms of 100.00 ms; other work takes 30.00 ms, which is the most that copying at the same time can hide (timeline)
-try: keep on the GPU what is copied each time (offloaded weights, a cache), or make it smaller (8 bits); copy what comes next on a stream of its own while kernels run
+try: keep on the GPU what is copied each time (weights that are offloaded, a cache that was moved out), or make it smaller (8 bits); copy what comes next on a stream of its own while kernels run
 change: remove(transfers:where { stage = "decode", kind = "copy", direction = { "host to device", "device to host" } })
 if nothing is copied; copies during all other work leave 20.00 ms of them
 ]], support.said("host_copies", made(50, false)))

@@ -18,7 +18,7 @@ describe("advice large_elementwise", function()
 - 10 long launches take 20.00 ms (timeline)
 - kernel 3, elementwise: 40 calls, 400.00 µs (timeline)
 - kernel 4, copy/cast: 40 calls, 400.00 µs (timeline)
-try: fuse them into the kernel before or after: attention that takes the bias, an epilogue of the matmul (FlexAttention, torch.compile)
+try: fuse them into the kernel before or after: attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the matmul, torch.compile
 change: remove(kernels:where { stage = "decode", label = { "elementwise", "copy/cast" }, duration = { ">=", 400000 } })
 if all of them become part of the kernels before or after them
 kernels: 3 4

@@ -13,7 +13,7 @@ describe("advice layout_copies", function()
 decode spends its GPU time on moving data (decode, confidence low)
 - 100 copies, joins, gathers and permutations take 8.00 ms, 10 % of the stage's GPU time (timeline)
 - kernel 4, elementwise_kernel: 100 calls, 8.00 ms (timeline)
-try: write to where the data is needed (preallocated caches, out=), choose a layout that the next kernel reads, let attention take strided inputs and beams a table of cache blocks
+try: write to where the data is needed (preallocated caches, out=), choose a layout that the next kernel reads as it is, let attention take strided inputs and beams a table of cache blocks
 change: remove(kernels:where { stage = "decode", label = "elementwise_kernel" })
 if none of the moves is needed
 kernels: 4

@@ -13,7 +13,7 @@ describe("advice memory_roof", function()
 decode spends 50 % of its GPU time at the memory's speed (decode, confidence medium)
 - 40.00 ms in kernels at 80 % or more of the DRAM bandwidth (counters)
 - kernel 8, gemv: 100 calls, 40.00 ms, 91 % of the DRAM bandwidth (timeline, counters)
-try: fewer bytes or more work per byte: weights and KV cache of 8 or 4 bits, a larger batch
+try: only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, a larger batch
 change: scale(kernels:where { stage = "decode", label = "gemv" }, 0.5)
 if their bytes are halved, as by 8-bit instead of 16-bit weights
 kernels: 8

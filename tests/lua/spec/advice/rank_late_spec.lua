@@ -30,7 +30,7 @@ rank 0 waits for rank 1 in decode (decode, confidence high)
 - ranks wait 1.00 ms of a step in its collectives on average, 90 % of that for rank 1, which comes 2.00 ms after the next to last (timeline)
 - rank 1 arrived late: its GPU was idle 5 ms longer before it: the CPU launched later (timeline)
 - CPU time of a step, without waiting for the GPU: rank 0 1.50 ms, rank 1 2.00 ms (timeline)
-try: look at what the CPU of rank 1's process does there that others do not, at its cores and their NUMA node (numactl, taskset), and other processes on them
+try: look at what the CPU of rank 1's process does there that others do not: launches of its own, an uneven division of layers, experts, heads or requests; its cores and their NUMA node (numactl, taskset), and other processes on them
 change: waits(1)
 if no rank waits for it
 ]], said("rank_late", record(late())))

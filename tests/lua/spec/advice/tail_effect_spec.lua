@@ -15,7 +15,7 @@ describe("advice tail_effect", function()
 the last wave of blocks in kernels of decode is nearly empty (decode, confidence low)
 - 4.00 ms in kernels whose grid is a little more than whole waves (timeline)
 - kernel 6, gemm: 100 calls, 4.00 ms, 1.1 waves, 45 % of all places for blocks stay empty (timeline)
-try: a grid that fills its waves: other tiles, fewer registers, a persistent kernel (stream-K)
+try: a grid that fills its waves: other tiles, fewer registers so that more blocks fit, or a persistent kernel that hands out tiles (stream-K)
 change: scale(kernels:where { stage = "decode", label = "gemm" }, 0.55)
 if blocks take equally long and fill the empty places
 kernels: 6

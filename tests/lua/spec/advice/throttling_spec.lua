@@ -11,7 +11,7 @@ describe("advice throttling", function()
     assert.equal([[
 the GPU's clocks were held down (no stage, confidence high)
 - clocks were held down in 40 % of 50 samples (sw_power_cap) (NVML)
-try: raise the power limit, cool the GPU, lock its clocks; compare runs at the same ones
+try: raise the power limit, cool the GPU, or lock its clocks; until then compare runs at the same clocks only
 ]], said { name = "clocks", level = "warning",
       text = "clocks were held down in 40 % of 50 samples (sw_power_cap)" })
   end)
