@@ -317,6 +317,9 @@ end
 -- Gains of a stage that are replayed together: the largest.
 local MOST_PAIRED = 3
 
+-- A pair that gives back this part of the sum of both adds up.
+local ADDS_UP = 0.97
+
 -- Add pairs of a group's findings, replayed: { ranks, gain_ns, sum_ns } each. A replay of several
 -- ranks in a trace gives means over all, which are not held against what some of them gain.
 local function add_pairs(made, results, list, group, replay, by_name)
@@ -338,10 +341,26 @@ local function add_pairs(made, results, list, group, replay, by_name)
 end
 
 
+-- Ascending numbers: "1 to 4, 7 and 9".
+local function joined(numbers)
+  local said, i = {}, 1
+  while i <= #numbers do
+    local last = i
+    while numbers[last + 1] == numbers[last] + 1 do last = last + 1 end
+    if last < i + 2 then last = i end
+    said[#said + 1] = last > i and ("%d to %d"):format(numbers[i], numbers[last])
+      or tostring(numbers[i])
+    i = last + 1
+  end
+  if #said == 1 then return said[1] end
+  return table.concat(said, ", ", 1, #said - 1) .. " and " .. said[#said]
+end
+
+
 -- What of the gains must not be added up: pairs as of add_pairs, and a sentence; nil where no stage
 -- has several gains.
 local function overlaps_of(results, list, replay, by_name)
-  local made, shared = json.list {}, {}
+  local made, shared, said = json.list {}, {}, {}
   for _, group in ipairs(gains_by_stage(results, list)) do
     local name = group.stage.name
     if #group.ranks > 1 then
@@ -349,12 +368,18 @@ local function overlaps_of(results, list, replay, by_name)
       local _, longest = lists.largest(group.ranks, function(rank)
         return list[rank].stage == name and list[rank].of_ns
       end)
-      shared[#shared + 1] = evidence.say("%s (%s, %T)", table.concat(group.ranks, ", "), name,
+      shared[#shared + 1] = evidence.say("%s (%s, %T)", joined(group.ranks), name,
         math.max(evidence.stage_time(results, group.stage), longest or 0))
+      local less = lists.filtered(made, function(pair)
+        return list[pair.ranks[1]].stage == name and pair.gain_ns < ADDS_UP * pair.sum_ns
+      end)[1]
+      said[#said + 1] = less and evidence.say("%d and %d of %s give back %T together, not %T",
+        less.ranks[1], less.ranks[2], name, less.gain_ns, less.sum_ns) or nil
     end
   end
   if #shared == 0 then return nil, nil end
-  return made, ("Gains of one stage must not be added up: %s."):format(table.concat(shared, "; "))
+  return made, ("Gains of one stage must not be added up: %s%s."):format(table.concat(shared, "; "),
+    #said > 0 and ". Replayed, " .. table.concat(said, "; ") or "")
 end
 
 
