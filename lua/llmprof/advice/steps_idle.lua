@@ -8,6 +8,19 @@ local rule = { name = "steps_idle", of_ranks = true }
 local WORTH = 0.1
 
 
+-- A note about the thread of a rank that did most while its GPU waited for decode steps; nil where
+-- none was seen.
+local function thread_of(record, rank)
+  local thread = lists.filtered(record.idle_threads or {}, function(one)
+    return one.rank == rank and one.phase == "decode"
+  end)[1]
+  return thread and evidence.seen("thread %d%s was in ranges for %T%s and in CUDA calls for %T of "
+    .. "%T of idle time; the rest is of no range and no call of this process", thread.tid,
+    thread.thread and " (" .. thread.thread .. ")" or "", thread.ranges_ns,
+    thread.range and (", mostly " .. thread.range) or "", thread.calls_ns, thread.idle_ns) or nil
+end
+
+
 function rule.examine(results, report)
   local record = results.ranks
   if record.source ~= "labels" then return evidence.NO_STEPS end
@@ -24,6 +37,7 @@ function rule.examine(results, report)
     evidence.seen("%T idle before each decode step, of %T to the next", own.idle_ns,
       own.interval_ns),
     evidence.seen("the worker's CPU spent it %s", evidence.activities(own, "idle_")),
+    thread_of(record, own.rank),
   }
   report.finding {
     stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,

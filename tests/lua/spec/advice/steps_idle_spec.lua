@@ -14,6 +14,15 @@ describe("advice steps_idle", function()
     assert.equal("", said("steps_idle", ranks(0.6e6, 0.1e6)))
   end)
 
+  it("names the thread that ran meanwhile", function()
+    local record = engine { stages = { steps { ranks = { { rank = 0, count = 9, idle_ns = 0.6e6,
+      interval_ns = 3e6, idle_host_ns = 0.6e6 } } } }, idle_threads = { { rank = 0,
+      phase = "decode", tid = 2210, thread = "EngineCore", idle_ns = 54e6, calls_ns = 2e6,
+      waiting_ns = 0, ranges_ns = 40e6, range = "schedule", pid = 1 } } }
+    assert.truthy(said("steps_idle", record):find(
+      "thread 2210 (EngineCore) was in ranges for 40.00 ms, mostly schedule", 1, true))
+  end)
+
   it("tells by the steps whether graphs are on, of results that were made of parts", function()
     local function try(graphed)
       local record = engine { stages = { steps { graphed = graphed, ranks = { { rank = 0, count = 9,
