@@ -329,6 +329,7 @@ function files.list(path, hint)
   local names, message, code = fs.list(path)
   if names then return names end
   if code == "notfound" then return {} end
+  errors.raise_systems(message, code)
   return errors.raise("failed", message, { hint = hint })
 end
 

@@ -25,6 +25,8 @@ describe("llmprof.process.errors", function()
     assert.same({ "failed", "m" }, failure(errors.check, nil, "m"))
     assert.same({ "usage", "unknown error" }, failure(errors.check_as, "usage", false))
     assert.same({ "interrupted", "m" }, failure(errors.check, nil, "m", "interrupted"))
+    assert.same({ "failed", "out of memory" },
+      failure(errors.check, nil, "x: Cannot allocate memory", "nomem"))
     local _, err = pcall(errors.check, nil, "m", "denied")
     assert.same({ "failed", "denied" }, { err.kind, err.code })
   end)
