@@ -358,10 +358,11 @@ function nsys.export(path, report, target, options)
   plain = not made and said:find("include-blobs", 1, true) -- which it does not know
   if plain then export() end
   if not made then
-    local last = options.version and said:match "([^\n]*%w[^\n]*)[^%w]*$" -- that it printed
-    errors.raise("failed", ("nsys%s could not export %s%s"):format(
-      options.version and " " .. options.version or "", options.name or report,
-      last and ": " .. last:match "^%s*(.-)%s*$" or ""), { detail = said,
+    local last = "" -- line that it printed
+    for line in said:gmatch "[^\n]*%w[^\n]*" do last = ": " .. line:match "^%s*(.-)%s*$" end
+    local version = options.version
+    errors.raise("failed", ("nsys%s could not export %s%s"):format(version and " " .. version or "",
+      options.name or report, version and last or ""), { detail = not version and said or nil,
       hint = "a report opens in the nsys that made it or a newer one; by hand: "
         .. by_hand(report) })
   end

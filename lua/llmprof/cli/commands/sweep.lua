@@ -102,8 +102,9 @@ function command.run(given, words)
   if not name:find "^[%w_][%w_.-]*$" then
     errors.raise("usage", ("--name: '%s' cannot name a folder"):format(name))
   end
-  local root -- once every combination is known to be valid: nobody should wait for the last
-  for _, entry in ipairs(list) do -- one to learn of a typing error in it
+  -- every combination first: nobody should wait for the last one to learn of a typing error in it
+  local root
+  for _, entry in ipairs(list) do
     local composed = start.compose(wanted_of(made, given, entry.words))
     recorded.check(made, composed)
     root = root or composed.tree.run.root
