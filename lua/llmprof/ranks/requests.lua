@@ -141,9 +141,7 @@ local AGREES = 0.05
 
 -- All requests of the rounds that the workload counted.
 local function all_of(metrics)
-  local all = lists.flat(metrics.repeats or {}, function(rep)
-    return type(rep.requests) == "table" and rep.requests or nil
-  end)
+  local all = lists.flat(metrics.repeats or {}, "requests")
   return lists.filtered(all, function(request) return request.tpot_ms and request.ttft_ms end)
 end
 
@@ -160,9 +158,7 @@ end
 -- Times between the tokens of each request, as far as the workload kept them; else of a
 -- round's requests as their mean, and true.
 local function between_tokens(list, metrics)
-  local own = lists.flat(list, function(request)
-    return type(request.steps_ms) == "table" and request.steps_ms or nil
-  end)
+  local own = lists.flat(list, "steps_ms")
   if #own > 0 then return spread(own, MS) end
   local rounds = lists.flat(metrics.repeats or {}, function(rep)
     return keys.at(rep, "stages.decode.steps_ms")
@@ -243,9 +239,6 @@ end
 local LEVELS = { "running", "waiting", "kv_use" }
 
 
-local function number(value) return type(value) == "number" and value or nil end
-
-
 -- The mean of values first..last of a list with gaps; nil for none.
 local function mean(list, first, last)
   local sum, count = 0, 0
@@ -257,10 +250,7 @@ end
 
 
 -- What a counter grew by; nil where a look lacks it, or the engine began again.
-local function growth(before, after)
-  local from, to = number(before), number(after)
-  return from and to and to >= from and to - from or nil
-end
+local function growth(from, to) return from and to and to >= from and to - from or nil end
 
 
 local function add_steps(look, steps, from, to)
@@ -284,7 +274,7 @@ function requests.engine_looks(metrics, frame, epoch)
   for i = 1, math.min(#samples, MOST) do
     local sample, before = samples[i], samples[i - 1]
     local look = { at_ns = sample.utc_ns - epoch }
-    for _, name in ipairs(LEVELS) do look[name] = number(sample[name]) end
+    for _, name in ipairs(LEVELS) do look[name] = sample[name] end
     if before then
       look.preemptions = growth(before.preemptions, sample.preemptions)
       add_steps(look, steps, before.utc_ns - epoch, look.at_ns)

@@ -47,7 +47,7 @@ describe("looks at an engine's page", function()
 
   it("have no figure where the engine began again, or says none", function()
     local list = of({ look(1000, { preemptions = 9 }), look(2000, { preemptions = 1 }),
-      look(3000, { running = false }) }, EPOCH)
+      look(3000) }, EPOCH)
     assert.is_nil(list[2].preemptions)
     assert.is_nil(list[3].preemptions)
     assert.is_nil(list[3].running)
