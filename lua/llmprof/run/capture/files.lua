@@ -255,7 +255,8 @@ local NO_OPERATORS = { nsys = "an export of Nsight Systems names no operators" .
 -- Of a trace of torch.profiler, or what a workload wrote, else of ranges that are marked.
 function files.operators(ctx)
   if ctx.cfg.operators == "off" then return false, "operators=off" end
-  local used, found, why = given(ctx), nil, nil
+  local used = given(ctx)
+  local found, why
   local path = used.files[layout.workload.operators] or used.format == "torch" and used.timeline
   if path then
     found, why = errors.unless_systems(operators.load(path))
