@@ -255,18 +255,16 @@ local NO_OPERATORS = { nsys = "an export of Nsight Systems names no operators" .
 -- Of a trace of torch.profiler, or what a workload wrote, else of ranges that are marked.
 function files.operators(ctx)
   if ctx.cfg.operators == "off" then return false, "operators=off" end
-  local used = given(ctx)
+  local used, lack = given(ctx), lack_of(ctx, layout.workload.operators)
   local found, why
   local path = used.files[layout.workload.operators] or used.format == "torch" and used.timeline
   if path then
     found, why = errors.unless_systems(operators.load(path))
-  else
+  elseif not lack then
     found = used.format == "spool" and marked_operators.read(used.timeline, ctx.recipe.stages)
-      or used.timeline and marked_operators.read_xla(used.timeline, ctx.recipe.stages)
+      or marked_operators.read_xla(used.timeline, ctx.recipe.stages)
   end
-  if not found then
-    return nil, why or lack_of(ctx, layout.workload.operators) or NO_OPERATORS[used.format]
-  end
+  if not found then return nil, why or lack or NO_OPERATORS[used.format] end
   if #used.captures > 0 then
     local joined, all = marked_operators.add_replayed(found, used.timeline, used.captures)
     ctx.note(("%s of %s operations of CUDA graphs have operators, by the trace of the capture")
