@@ -56,16 +56,6 @@ local function read_log(path, each)
 end
 
 
--- The lines of a stack as Python prints it, the outermost first: { file, line, name } of each.
-local function lines_of(stack)
-  local made = {}
-  for file, line, name in stack:gmatch 'File "([^"\n]+)", line (%d+), in ([^\n]+)' do
-    made[#made + 1] = { file = file, line = tonumber(line), name = name }
-  end
-  return #made > 0 and made or nil
-end
-
-
 -- The module that a parameter of a graph is of, from the module that was compiled: torch names
 -- it by the way there, l_self_modules_layers_modules_0_modules_mlp_parameters_weight_. Layers
 -- that are alike share their code, so it is "*" of them.
@@ -121,11 +111,16 @@ end
 
 
 -- Which stack is that of a kernel: of the last operation that torch fused in it, if that is
--- known. Without stacks its line alone.
+-- known; its lines as Python prints them, the outermost first: { file, line, name } of each.
+-- Without stacks its line alone.
 local function choose(stacks, place)
   local made
   for _, stack in ipairs(type(stacks) == "table" and stacks or {}) do
-    made = lines_of(stack) or made
+    local list = {}
+    for file, line, name in stack:gmatch 'File "([^"\n]+)", line (%d+), in ([^\n]+)' do
+      list[#list + 1] = { file = file, line = tonumber(line), name = name }
+    end
+    made = #list > 0 and list or made
     local inner = made and made[#made]
     if inner and place and place.file == inner.file and place.line == inner.line then break end
   end

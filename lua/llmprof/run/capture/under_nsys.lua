@@ -33,13 +33,18 @@ local OUTPUT = "the whole output is in " .. files.log
 local PRIVATE_FOLDER = tonumber("700", 8)
 
 
--- Raise why there is no report, with the tool's last words. lacking, hint: what is said where nsys
--- does not complain.
+-- What a failure is raised with: what nsys complains of goes before what is lacking, and hint.
+local function failure(said, lines, lacking, hint)
+  local complaint = said.complaints[1]
+  return "failed", complaint and complaint.message or lacking,
+    { detail = workload.tail(lines), hint = complaint and complaint.hint or hint }
+end
+
+
+-- Raise why there is no report, with the tool's last words.
 local function no_report(said, result, lines, lacking, hint)
-  local complaint, ended = said.complaints[1], workload.complaint(result)
-  errors.raise("failed", complaint and complaint.message
-    or lacking .. (ended and "; the workload: " .. ended or ""),
-    { detail = workload.tail(lines), hint = complaint and complaint.hint or hint })
+  local ended = workload.complaint(result)
+  errors.raise(failure(said, lines, lacking .. (ended and "; the workload: " .. ended or ""), hint))
 end
 
 
@@ -180,22 +185,6 @@ end
 
 local NO_REPORT = "nsys made no report"
 
--- Every rank's report as a file of its own; the first one's is the timeline.
-local function export_ranks(ctx, said, result, lines)
-  local ranks, missing = ranks_with(ctx, layout.rank_report)
-  if #ranks == 0 then no_report(said, result, lines, NO_REPORT, OUTPUT) end
-  for i, rank in ipairs(ranks) do
-    local name, target = layout.rank_report(rank), layout.rank_export(rank)
-    errors.check(fs.chmod(ctx.run:path(name), private.FILE_MODE))
-    export(ctx, name, ctx.run:path(target))
-    if i == 1 then errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline))) end
-    lists.add(ctx.outputs, { name, target })
-  end
-  if #missing > 0 then ctx.note("no capture of rank " .. table.concat(missing, ", ")) end
-  return lists.map(ranks, layout.rank_report), true
-end
-
-
 local of_program = {}
 
 
@@ -206,7 +195,22 @@ end
 
 
 function of_program.find(ctx, said, result, lines)
-  if workload.has_ranks(ctx.cfg) then return export_ranks(ctx, said, result, lines) end
+  if workload.has_ranks(ctx.cfg) then
+    -- every rank's report as a file of its own; the first one's is the timeline
+    local ranks, missing = ranks_with(ctx, layout.rank_report)
+    if #ranks == 0 then no_report(said, result, lines, NO_REPORT, OUTPUT) end
+    for i, rank in ipairs(ranks) do
+      local name, target = layout.rank_report(rank), layout.rank_export(rank)
+      errors.check(fs.chmod(ctx.run:path(name), private.FILE_MODE))
+      export(ctx, name, ctx.run:path(target))
+      if i == 1 then
+        errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
+      end
+      lists.add(ctx.outputs, { name, target })
+    end
+    if #missing > 0 then ctx.note("no capture of rank " .. table.concat(missing, ", ")) end
+    return lists.map(ranks, layout.rank_report), true
+  end
   local reports, others = reports_in(ctx, said, lines)
   for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
   if #reports == 0 and result.ok and ctx.cfg.nsys.capture_range ~= "none"
@@ -331,37 +335,30 @@ function of_session.run(ctx, spec)
 end
 
 
--- The report that a session whose engine has died writes by itself, or nil.
-local function report_of_the_dead(ctx)
-  local until_ns = sys.monotonic() + PATIENCE * 1e9
-  local path = ctx.run:absolute(layout.report(1, 1, ".nsys-rep"))
-  while find_session(ctx) and sys.monotonic() < until_ns do
-    ctx.progress "waiting for the report of the session"
-    tools.pause(BETWEEN_LOOKS, ctx.tick)
-  end
-  local info = fs.stat(path)
-  return info and info.size > 0 and path or nil
-end
-
-
 function of_session.find(ctx, said, result, lines)
   local reports = reports_in(ctx, said, lines)
   if #reports > 0 then return reports end
-  local kept = not result.ok and said.begun and report_of_the_dead(ctx)
-  if not kept then
+  -- a session whose engine has died within the window writes its report by itself
+  local has_died = not result.ok and said.begun
+  local until_ns = sys.monotonic() + PATIENCE * 1e9
+  while has_died and find_session(ctx) and sys.monotonic() < until_ns do
+    ctx.progress "waiting for the report of the session"
+    tools.pause(BETWEEN_LOOKS, ctx.tick)
+  end
+  local path = ctx.run:absolute(layout.report(1, 1, ".nsys-rep"))
+  local info = has_died and fs.stat(path)
+  if not info or info.size == 0 then
     no_report(said, result, lines, "no report of the session",
       "nsys writes it where the engine runs, as its user; " .. OUTPUT)
   end
   ctx.note("the session ended within the window; its report has what it saw until then")
-  return { kept }
+  return { path }
 end
 
 
 function of_session.judge(ctx, said, result, lines)
-  local ended, complaint = workload.complaint(result), said.complaints[1]
-  if not ended then return end
-  ctx.fail_later("failed", complaint and complaint.message or "the workload: " .. ended,
-    { detail = workload.tail(lines), hint = complaint and complaint.hint or OUTPUT })
+  local ended = workload.complaint(result)
+  if ended then ctx.fail_later(failure(said, lines, "the workload: " .. ended, OUTPUT)) end
 end
 
 
