@@ -143,32 +143,28 @@ end
 
 -- ---- for people ----
 
--- How a GPU is doing by its samples: means, of memory the most. What NVML does not tell is left
--- out.
-local function words_of(samples)
-  local words, device = {}, samples[1]
-  local function add_mean(field, form)
-    local told = lists.filtered(samples, field)
-    if #told > 0 then words[#words + 1] = form:format(lists.sum(told, field) / #told) end
-  end
-  add_mean("utilization_percent", "%.0f %% busy")
-  local _, used = lists.largest(samples, "memory_used_bytes")
-  if used then
-    words[#words + 1] = text.bytes(used, { digits = 1 }) .. (device.memory_total_bytes
-      and " of " .. text.bytes(device.memory_total_bytes, { digits = 0 }) or "")
-  end
-  add_mean("power_w", "%.0f W")
-  add_mean("sm_clock_mhz", "SM %.0f MHz")
-  add_mean("memory_clock_mhz", "memory %.0f MHz")
-  return ("GPU %d: %s"):format(device.index,
-    #words > 0 and table.concat(words, ", ") or "NVML tells nothing")
-end
-
-
--- A line for each GPU of a list of samples.
-function supervise.describe_gpus(samples)
-  local of_each = lists.grouped(samples, "index")
-  return lists.map(lists.stable(of_each, function(list) return list[1].index end), words_of)
+-- A line for each GPU of a list of samples, how it is doing: means, of memory the most. What NVML
+-- does not tell is left out.
+function supervise.describe_gpus(list)
+  local of_each = lists.grouped(list, "index")
+  return lists.map(lists.stable(of_each, function(own) return own[1].index end), function(samples)
+    local words, device = {}, samples[1]
+    local function add_mean(field, form)
+      local told = lists.filtered(samples, field)
+      if #told > 0 then words[#words + 1] = form:format(lists.sum(told, field) / #told) end
+    end
+    add_mean("utilization_percent", "%.0f %% busy")
+    local _, used = lists.largest(samples, "memory_used_bytes")
+    if used then
+      words[#words + 1] = text.bytes(used, { digits = 1 }) .. (device.memory_total_bytes
+        and " of " .. text.bytes(device.memory_total_bytes, { digits = 0 }) or "")
+    end
+    add_mean("power_w", "%.0f W")
+    add_mean("sm_clock_mhz", "SM %.0f MHz")
+    add_mean("memory_clock_mhz", "memory %.0f MHz")
+    return ("GPU %d: %s"):format(device.index,
+      #words > 0 and table.concat(words, ", ") or "NVML tells nothing")
+  end)
 end
 
 

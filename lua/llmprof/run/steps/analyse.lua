@@ -136,17 +136,6 @@ local function note_lacks(ctx)
 end
 
 
--- A function that says whether a stage of a repeat does not count in the timeline.
-local function left_out_of(found)
-  local parents = {}
-  for _, stage in ipairs(found.declared) do
-    parents[stage.name] = stage.parent
-    parents[range_name.role(stage.name)] = stage.parent or stage.name
-  end
-  return function(rep, name) return cold.left_out(found.repeats, rep, name, parents[name]) end
-end
-
-
 -- Times of stages by repeat, as a workload's numbers have them: those of the timeline, of its
 -- first rank, where it wrote none of the profiled run.
 local function profiled_of(found)
@@ -166,10 +155,16 @@ end
 
 -- results.overhead is there when it was measured, and only then.
 local function overhead_of(ctx)
-  local state = ctx.state
-  local measured = state.found and state.plain
-    and overhead.compare(state.metrics or profiled_of(state.found), state.plain,
-      left_out_of(state.found)) or nil
+  local found, plain, parents, measured = ctx.state.found, ctx.state.plain, {}, nil
+  for _, stage in ipairs(found and found.declared or {}) do
+    parents[stage.name] = stage.parent
+    parents[range_name.role(stage.name)] = stage.parent or stage.name
+  end
+  if found and plain then
+    measured = overhead.compare(ctx.state.metrics or profiled_of(found), plain, function(rep, name)
+      return cold.left_out(found.repeats, rep, name, parents[name])
+    end)
+  end
   if ctx.cfg.overhead == "measure" and not measured then
     ctx.lack("what profiling costs", "no stage has times of a plain and of the profiled run",
       "overhead=measure, and a workload that writes metrics.json")
@@ -268,16 +263,6 @@ local function given_of(ctx)
 end
 
 
--- Of a trace that somebody hands over, what would fill a lack; nothing here reads AMD's counters.
-local function add_remedies(ctx, missing)
-  local timeline, remedies = ctx.state.trace, ctx.state.capture.remedies
-  local amd = timeline and hardware.is_amd(timeline:devices())
-  for _, lack in ipairs(remedies and missing or {}) do
-    if not (amd and lack.what == "counters") then lack.how = remedies[lack.what] or lack.how end
-  end
-end
-
-
 -- Files of ranks that are in memory at once.
 local MOST_RANKS = 8
 
@@ -317,7 +302,12 @@ function step.run(ctx)
   local pool <close> = process_pool.begin(given.beside and { { work } } or {})
   results.advice = advice.examine(results, advise_of(ctx), replayer_of(ctx, given, results))
   local ok, packed = pool:take(1)
-  add_remedies(ctx, results.missing)
+  -- of a trace that somebody hands over, what would fill a lack; nothing here reads AMD's counters
+  local timeline, remedies = ctx.state.trace, ctx.state.capture.remedies
+  local amd = timeline and hardware.is_amd(timeline:devices())
+  for _, lack in ipairs(remedies and results.missing or {}) do
+    if not (amd and lack.what == "counters") then lack.how = remedies[lack.what] or lack.how end
+  end
   local bytes = ok and packed or work() -- for the page; "" where there are none
   if bytes ~= "" then
     ctx.run:write(layout.events, bytes)

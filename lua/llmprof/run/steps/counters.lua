@@ -43,21 +43,16 @@ local function lack(ctx, why)
 end
 
 
--- The GPUs of the timeline, or else of the machine that the capture is of.
-local function devices(ctx)
-  if ctx.state.trace then return ctx.state.trace:devices() end
-  local machine = ctx.state.environment and ctx.state.environment.captured_on
-  return lists.map(machine and machine.gpus or {}, function(gpu)
-    return { id = gpu.index, name = gpu.name }
-  end)
-end
-
-
 -- Those of the recording where the collector took them, else of ncu/raw.csv; or nil and why
 -- there are none. Raises what the system failed at.
 local function read_launches(ctx)
+  local trace, environment = ctx.state.trace, ctx.state.environment
+  local machine = environment and environment.captured_on
+  -- the GPUs of the timeline, or else of the machine that the capture is of
+  local devices = trace and trace:devices() or lists.map(machine and machine.gpus or {},
+    function(gpu) return { id = gpu.index, name = gpu.name } end)
   local recording = ctx.run:path(layout.collector.spool)
-  local limits = counters.limits(devices(ctx), ctx.cfg.hardware or {})
+  local limits = counters.limits(devices, ctx.cfg.hardware or {})
   local found = fs.stat(recording) and ncu.launches_of_recording(recording, limits)
   if found and #found > 0 then return found end
   local path = ctx.run:path(layout.counters)

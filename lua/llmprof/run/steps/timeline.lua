@@ -37,18 +37,6 @@ local function check_captured(trace)
 end
 
 
--- The workload's own numbers; broken ones are said and left out.
-local function read_metrics(ctx)
-  local metrics, message = workload.metrics(ctx.run, layout.workload.folder)
-  ctx.state.metrics = metrics
-  if metrics then return end
-  ctx.lack("the workload's own numbers", message or ctx.cfg.capture == "files"
-    and "neither metrics.json nor a load generator's result lies next to the trace"
-    or "it wrote no metrics.json",
-    "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes")
-end
-
-
 function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 
@@ -57,7 +45,14 @@ function step.restore(ctx)
   check_captured(trace)
   ctx.state.trace = trace
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
-  read_metrics(ctx)
+  local metrics, message = workload.metrics(ctx.run, layout.workload.folder)
+  ctx.state.metrics = metrics
+  if not metrics then -- broken ones are said and left out
+    ctx.lack("the workload's own numbers", message or ctx.cfg.capture == "files"
+      and "neither metrics.json nor a load generator's result lies next to the trace"
+      or "it wrote no metrics.json",
+      "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes")
+  end
   ctx.state.engine_log = engines.read_log(ctx.run:path(layout.workload.server_log))
     or engines.read_log(ctx.run:path(layout.workload.log_found), "found")
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
