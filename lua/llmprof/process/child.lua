@@ -120,27 +120,23 @@ local function is_plain(value)
 end
 
 
--- "--name", "-n" or "key" of a word, what joins a value to it, and the value; only the
--- value of a word that is none.
-local function parts_of(word)
-  local name, value = word:match "^(%-*%a[%w_.-]*)=(.*)$"
-  if name then return name, "=", value end
-  if word:find "^%-%-?%a[%w_-]*$" then return word, "", nil end
-  return "", "", word
-end
-
-
 -- A command as strangers may see it: names of options stay, and of values those that can
 -- be no secret by their form, or that belong to one of `open` (option -> true).
 function process.public_words(argv, open)
   local words, first = {}, true
   for i, word in ipairs(argv) do
-    local name, between, value = parts_of(word)
+    local name, value = word:match "^(%-*%a[%w_.-]*)=(.*)$" -- "--name=VALUE" or "key=VALUE"
+    local before = name and name .. "=" or ""
+    if not name and word:find "^%-%-?%a[%w_-]*$" then
+      name = word
+    elseif not name then
+      name, value = "", word
+    end
     -- a program or a script: only options stand before it
     local is_program = word:find "^[%w_./-]+$"
       and (first or word:find "%.py$" or word:find "%.lua$")
     local seen = value == nil or is_program or open[name] or is_plain(value)
-    words[i] = seen and word or name .. between .. process.HIDDEN
+    words[i] = seen and word or before .. process.HIDDEN
     first = first and name ~= ""
   end
   return words

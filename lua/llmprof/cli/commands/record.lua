@@ -85,14 +85,6 @@ local function command_of(run)
 end
 
 
--- What llmprof was called with, as people would type it.
-local function recorded_by(run)
-  local argv = run.manifest.command or {}
-  return #argv > 0 and process.shown(process.public_words(portable(run, argv),
-    open_settings())) or nil
-end
-
-
 -- Groups and keys that name places and runs of this machine.
 local local_keys = { out = true, run = true, recorded = true, tools = true, python = true }
 
@@ -200,7 +192,7 @@ end
 
 -- Its files into a folder that is to be made; their number and bytes.
 local function fill(run, source, folder)
-  local bytes, count = 0, 0
+  local bytes, count, called = 0, 0, run.manifest.command or {}
   check(fs.mkdir(folder))
   local recorded = lists.filtered(layout.recorded, function(file) return run:has(file.target) end)
   local stacks = lists.map(layout.stacks_in(run.dir), function(name)
@@ -216,7 +208,9 @@ local function fill(run, source, folder)
     counters_tool = source.counters and source.counters.tool,
     date = source.timeline.recorded,
     command = command_of(run),
-    recorded_by = recorded_by(run),
+    -- what llmprof was called with, as people would type it
+    recorded_by = #called > 0 and process.shown(process.public_words(portable(run, called),
+      open_settings())) or nil,
     captured_with = captured_with(run),
     environment = environment_of(run),
   })))
