@@ -171,17 +171,6 @@ local function spans_in(view, made)
 end
 
 
--- Where the layers of steps lie: list of { start, stop, index (from 0) }; without stacks but for
--- the last of each step, which goes on into what follows, or for the first, which begins with
--- the step.
--- frame: kernels of one GPU; made: of layers.of_step, or nil.
-function layers.spans(frame, steps, made)
-  return lists.flat(made and steps or {}, function(step)
-    return spans_in(within(frame, step), made)
-  end)
-end
-
-
 -- The layers of a decode: { count, kernel (short name or name of what comes once in
 -- each) or module (the path to them), named, ends (true: it ends them), rows: list of { index,
 -- kernels, mean_ns, std_ns, count } }; nil where they cannot be told. frame: kernels of one GPU;
@@ -299,7 +288,9 @@ local function decode_steps(found)
 end
 
 
--- A function from a window of the trace to where the layers of its decode steps lie.
+-- A function from a window of the trace to where the layers of its decode steps lie: list of
+-- { start, stop, index (from 0) }; without stacks but for the last of each step, which goes on into
+-- what follows, or for the first, which begins with the step.
 function layers.finder(trace, found)
   local known, kernels, made = decode_steps(found), nil, nil
   return function(window)
@@ -309,7 +300,9 @@ function layers.finder(trace, found)
     if #seen == 0 then return {} end
     kernels = kernels or layers.busiest(check(trace:frame "kernels"))
     made = made or kernels and layers.of_step(kernels, known[(#known + 1) // 2])
-    return layers.spans(kernels, seen, made)
+    return lists.flat(made and seen or {}, function(step)
+      return spans_in(within(kernels, step), made)
+    end)
   end
 end
 
