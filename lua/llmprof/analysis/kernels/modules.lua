@@ -40,9 +40,6 @@ end
 
 -- ---- their times ----
 
-local function new_table() return { by_key = {}, list = {} } end
-
-
 local function row_of(made, stage, name)
   return lists.entry(made.list, made.by_key, tuple(stage, name), { stage = stage, name = name })
 end
@@ -128,7 +125,7 @@ function modules.times(trace, found)
   for _, kind in ipairs(kinds) do check(trace:label(ops, kind, tags[kind])) end
   local totals, made = totals_of(ops), {}
   for _, kind in ipairs(kinds) do
-    local one = new_table()
+    local one = { by_key = {}, list = {} }
     add_gpu(one, ops, kind)
     if ranges then add_host(one, trace, ranges, kind, tags[kind]) end
     for _, row in ipairs(kind == "module" and one.list or {}) do
@@ -147,7 +144,7 @@ end
 -- The same from the stacks of operations of llmprof.analysis.kernels.lines, with kernels and
 -- idle_ns; nil where these name no module.
 local function of_stacks(ops)
-  local own, layers = new_table(), new_table()
+  local own, layers = { by_key = {}, list = {} }, { by_key = {}, list = {} }
   local groups = lists.filtered(lines.sums(ops, { "stage", "torch_module" }), "torch_module")
   if #groups == 0 then return nil end
   for _, group in ipairs(groups) do

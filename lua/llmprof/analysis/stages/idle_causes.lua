@@ -57,13 +57,6 @@ local function calls_of(api, ops, pid)
 end
 
 
--- These calls by class.
-local function classes_of(trace, api, ops, pid)
-  local names = lists.map(BUSY, function(class) return waiting.names(trace, class) end)
-  return classes.of(calls_of(api, ops, pid), "name", names)
-end
-
-
 -- The trace's API calls, with `thread`.
 local function api_of(trace) return rows.add_threads(check(trace:frame "api"), "pid", "tid") end
 
@@ -84,13 +77,13 @@ local made = setmetatable({}, { __mode = "k" })
 
 -- A function from a process (nil: all of them) to what CUDA calls the threads of it that
 -- launch work were in, by class. ops: the trace's frame of all GPU operations.
-function waiting.calls(trace, ops)
-  local api = api_of(trace)
-  made[trace] = made[trace] or {}
-  local known = made[trace]
+local function calls_by_class(trace, ops)
+  local api, known = api_of(trace), made[trace] or {}
+  made[trace] = known
   return function(pid)
     local key = pid or 0
-    known[key] = known[key] or classes_of(trace, api, ops, pid)
+    known[key] = known[key] or classes.of(calls_of(api, ops, pid), "name",
+      lists.map(BUSY, function(class) return waiting.names(trace, class) end))
     return known[key]
   end
 end
@@ -132,7 +125,7 @@ end
 -- (nil: all of them) to ns of GPU idle time by class, and `graph` where it replays graphs.
 -- found: of analysis.stages.find.
 function waiting.classifier(trace, found)
-  local of_process, kept_for = waiting.calls(trace, found.ops), kept_by(found)
+  local of_process, kept_for = calls_by_class(trace, found.ops), kept_by(found)
   return function(instance, pid)
     local calls, device = of_process(pid), instance.device
     local busy, kept = found.busy(pid, device), kept_for(pid, device)

@@ -62,11 +62,6 @@ local function picks_tokens(name)
 end
 
 
-local function most_regular(list)
-  return lists.sort(lists.first(list), "-distances", "spread", "row")[1]
-end
-
-
 -- Of kernels without a telling name, those that have the longest period.
 local function slowest(rhythms)
   local _, span = lists.largest(rhythms, "span")
@@ -94,7 +89,8 @@ local function anchor_of(trace, given)
     local name = frame:get(rhythm.row, "name")
     return name and picks_tokens(name)
   end)
-  local best = most_regular(#named > 0 and named or slowest(rhythms))
+  local best = lists.sort(#named > 0 and named or slowest(rhythms), "-distances", "spread",
+    "row")[1]
   if not best then return nil end
   return {
     frame = frame,

@@ -42,11 +42,6 @@ local function excesses_of(lengths)
 end
 
 
-local function sum_of(excess, places)
-  return lists.sum(places, function(place) return excess[place] end)
-end
-
-
 -- Slow ones that are looked at.
 local MOST_SLOW = 256
 
@@ -123,9 +118,14 @@ function uneven_steps.find(lengths)
     return excess[place] >= (MANY_TIMES - 1) * median
   end)
   if #places == 0 then return nil end
-  return { places = places, every = every, groups = groups,
-    excess_ns = beside_neighbours(lengths, excess, places), total_ns = sum_of(excess, places),
-    usual_ns = median }
+  return {
+    places = places,
+    every = every,
+    groups = groups,
+    excess_ns = beside_neighbours(lengths, excess, places),
+    total_ns = lists.sum(places, function(place) return excess[place] end),
+    usual_ns = median,
+  }
 end
 
 
