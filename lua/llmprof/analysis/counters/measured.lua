@@ -50,7 +50,8 @@ end
 local function record(launches, classes, stage, all_times)
   local own = lists.map(launches_of.rows(classes), function(row) return all_times[row] end)
   local times, name = statistics.describe(own), classes[1].kernel
-  return { name = name, short_name = families.read(name).base, stage = stage,
+  local base = families.read(name).base
+  return { name = name, short_name = base ~= "" and base or name, stage = stage,
     device = classes[1].device, calls = times.count, total_ns = times.total, mean_ns = times.mean,
     median_ns = statistics.median(own), min_ns = times.min, max_ns = times.max,
     std_ns = times.std, shapes = shapes_of(launches, classes, all_times) }

@@ -195,14 +195,9 @@ function stage_summary.counts(given, name, instances)
 end
 
 
--- Does each step of the stage make a token?
-local function makes_tokens(declared)
-  return declared.step ~= nil or range_name.role(declared.name) == "decode"
-end
-
-
 local function add_steps(stage, declared, counts, used)
-  if not (makes_tokens(declared) and counts.steps) then return end
+  local makes_tokens = declared.step ~= nil or range_name.role(declared.name) == "decode"
+  if not (makes_tokens and counts.steps) then return end
   stage.steps = counts.steps
   if counts.is_speculated then return end
   local tokens = counts.steps * (counts.per_step or 1)
