@@ -118,14 +118,13 @@ local function moves_of(results, list, most)
 end
 
 
--- The same in short: what was said of one before is not said again.
+-- The same in short: what is to be tried for several is said once.
 local function brief_moves(results, list, most)
   local made, said = moves_of(results, list, most), {}
   for i, one in ipairs(made) do
-    local try, why = said[one.try], not one.gain_ns and said[one.gain]
-    said[one.try], said[one.gain] = try or i, why or i
-    one.try = try and ("as for %d"):format(try) or one.try
-    one.gain = why and ("not known, as for %d"):format(why) or one.gain
+    local first = said[one.try]
+    said[one.try] = first or i
+    if first then one.try = ("as for %d"):format(first) end
   end
   return made
 end

@@ -69,20 +69,22 @@ function charts.categories(results)
   if #stages == 0 then return nil end
   local order = leading(stages)
   local known = lists.set(order)
-  local function ms_of(name)
-    return json.list(lists.map(stages, function(stage)
-      return lists.sum(stage.categories, function(row)
-        return (known[row.category] and row.category or REST) == name and row.gpu_time_ns / 1e6
-      end)
-    end))
+  local function series(name, ns_of)
+    return { name = name, ms = json.list(lists.map(stages, function(stage)
+      return ns_of(stage) / 1e6
+    end)) }
   end
   order[#order + 1] = REST
-  local list = lists.map(order, function(name) return { name = name, ms = ms_of(name) } end)
-  list = lists.filtered(list, function(one) return lists.sum(one.ms, function(ms) return ms end) > 0
+  local list = lists.filtered(lists.map(order, function(name)
+    return series(name, function(stage)
+      return lists.sum(stage.categories, function(row)
+        return (known[row.category] and row.category or REST) == name and row.gpu_time_ns
+      end)
+    end)
+  end), function(one) return lists.any(one.ms, function(ms) return ms > 0 end) end)
+  list[#list + 1] = series("GPU idle", function(stage)
+    return (overhead.idle_of(results, stage))
   end)
-  list[#list + 1] = { name = "GPU idle", ms = json.list(lists.map(stages, function(stage)
-    return overhead.idle_of(results, stage) / 1e6
-  end)) }
   return { stages = json.list(lists.map(stages, "name")), series = json.list(list) }
 end
 
