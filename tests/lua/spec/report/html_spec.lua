@@ -5,7 +5,6 @@ local document = require "llmprof.report.html.document"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
 local lists = require "llmprof.tables.lists"
-local sections = require "llmprof.report.sections"
 local report = require "tests.lua.support.reports"
 local results = require "tests.lua.support.results"
 
@@ -146,10 +145,11 @@ end)
 
 describe("report.html", function()
   it("explains the stage of no table by what another table says of its own", function()
+    local explained = require "llmprof.report.sections"
     for name, declared in pairs(require "llmprof.report.columns") do
       local column = lists.find(declared, "key", "stage")
       if column and column.title == "stage" then
-        assert.is_nil(sections.meaning(column), name)
+        assert.is_nil(explained.meaning(column), name)
       end
     end
   end)
