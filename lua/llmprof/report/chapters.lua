@@ -92,7 +92,7 @@ function make.mfu(results)
   if #list == 0 then return join(say(words.not_measured(results, "the model's cost")), samples) end
   return join(sections.table("efficiency", list),
     note(words.basis(results)), note(results.hardware and words.peaks(results.hardware)),
-    note(words.hfu(results)), contradictions(results), samples)
+    note(words.unknown_peaks(results)), note(words.hfu(results)), contradictions(results), samples)
 end
 
 

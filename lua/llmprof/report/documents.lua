@@ -96,8 +96,7 @@ end
 
 
 local function efficiency_line(results)
-  local known = rows.efficiency(results)
-  local said = lists.map(known, function(row)
+  local said = lists.map(rows.efficiency(results), function(row)
     local figures = lists.map({ "mfu", "mbu" }, function(key)
       return row[key] and ("%s %s %%"):format(key:upper(), words.rounded(row[key] * 100, 2))
     end)
@@ -108,8 +107,7 @@ local function efficiency_line(results)
     end
     return ("%s: %s"):format(row.label, table.concat(figures, ", "))
   end)
-  if #said > 0 then return table.concat(said, "; ") .. "." end
-  return #known > 0 and results.hardware and words.peaks(results.hardware)
+  return #said > 0 and table.concat(said, "; ") .. "." or words.unknown_peaks(results)
     or words.not_measured(results, "the model's cost")
 end
 

@@ -645,6 +645,18 @@ function words.sampled(results)
 end
 
 
+-- Why figures of the hardware are not known, and how to say them.
+function words.unknown_peaks(results)
+  if not results.hardware then return nil end
+  local figures = { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" }
+  local said = lists.map(figures, function(what)
+    local reason = words.reason(results, what)
+    return reason and (reason:gsub("^Not measured", ("The %s is not known"):format(what)))
+  end)
+  return #said > 0 and table.concat(said, "\n") or nil
+end
+
+
 -- "flops = 1e+12, time_s = 0.5"
 function words.inputs(inputs)
   return table.concat(lists.map(sorted_keys(inputs), function(key)
