@@ -81,8 +81,7 @@ end
 
 
 -- Waits inside a step and those at its end, each a list of groups; and the calls of others that
--- mostly return while what was launched last goes on: the GPU has work then. Copies from pageable
--- memory, each of which is waited for, are another rule's.
+-- mostly return while the GPU has work. Copies from pageable memory are another rule's.
 local function split(results, stage)
   local within, ending, ahead = {}, {}, 0
   local sent = evidence.copies(results, stage, function(row)

@@ -11,6 +11,8 @@ local yaml = lazy "llmprof.yaml"
 
 local user = {}
 
+local FILE = "config.yaml"
+
 -- The default of a --root option: where this user keeps runs.
 user.root_option = { "root", arg = "DIR", default = function() return user.root() end,
   help = "where runs are kept" }
@@ -19,7 +21,7 @@ user.root_option = { "root", arg = "DIR", default = function() return user.root(
 -- Where it lies or would lie; nil without a home.
 local function file()
   local folder = files.folder "config"
-  return folder and folder .. "/config.yaml"
+  return folder and folder .. "/" .. FILE
 end
 
 

@@ -61,6 +61,11 @@ describe("llmprof.process.errors", function()
       assert.same({ false, "nomem" }, { ok, err.code })
     end)
 
+    it("names no file where memory ends", function()
+      local err = handled(errors.check, nil, "folder: Cannot allocate memory", "nomem")
+      assert.same({ "failed", "out of memory" }, { err.kind, err.message })
+    end)
+
     it("knows an interruption by its kind, not by its words", function()
       local err = handled(error, raised { kind = "interrupted", message = "m" })
       assert.is_true(errors.is_interrupt(err))
