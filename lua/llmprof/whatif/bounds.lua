@@ -30,10 +30,9 @@ end
 local function described(source, limits)
   local made, results = {}, source.results
   for _, stage in ipairs(results and results.stages or {}) do
-    local cost, own = not stage.parent and stage.cost, nil
-    for _, group in ipairs(stage.wall and stage.categories or {}) do
-      if group.category == "gemm" then own = group.gpu_time_ns / 1e9 end
-    end
+    local cost = not stage.parent and stage.cost
+    local products = lists.find(stage.wall and stage.categories or {}, "category", "gemm")
+    local own = products and products.gpu_time_ns / 1e9
     local peak = limits[results.hardware and results.hardware.format or USUAL]
     if cost and cost.weight_bytes and own and own > 0 and limits.dram then
       made[stage.name] = { dram = cost.weight_bytes / limits.dram / own,

@@ -218,11 +218,9 @@ end
 
 -- How many units of a stage a part has, those that are not replayed, too.
 function Model:count(stage, number)
-  local count = 0
-  for _, part in ipairs(self.parts) do
-    if not number or part.number == number then count = count + (part.counts[stage.name] or 0) end
-  end
-  return count
+  return lists.sum(self.parts, function(part)
+    return (not number or part.number == number) and part.counts[stage.name]
+  end)
 end
 
 

@@ -7,6 +7,7 @@ local places = require "llmprof.analysis.timeline.positions"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local stages = require "llmprof.analysis.stages.find"
 local lists = require "llmprof.tables.lists"
+local rows = require "llmprof.ranks.rows"
 
 local units = {}
 
@@ -42,17 +43,15 @@ local LAUNCHED = { { "count", "count" }, { "first", "min", "api_start" },
   { "last", "max", "api_end" }, { "ran", "min", "start" } }
 
 -- Where the calls lie that launched what runs in steps, or in all of a process, on the thread that
--- launched most of it: by row of the step, or by process (by: the column that says it), { pid, tid,
--- count, first, last, ran (its first operation; ns) }.
+-- launched most of it: by row of the step, or by process (by: the column that says it), {
+-- launch_pid, launch_tid, count, first, last, ran (its first operation; ns) }.
 local function launched_in(ops, by)
   local threads, made = { "launch_pid", "launch_tid" }, {}
   if by ~= "launch_pid" then table.insert(threads, 1, by) end
   local groups = check(ops:group { by = threads, columns = LAUNCHED })
-  for i = 1, #groups do
-    local key, tid = groups:get(i, by), groups:get(i, "launch_tid")
-    local one = { pid = groups:get(i, "launch_pid"), tid = tid, count = groups:get(i, "count"),
-      first = groups:get(i, "first"), last = groups:get(i, "last"), ran = groups:get(i, "ran") }
-    if key and tid and one.first and (not made[key] or one.count > made[key].count) then
+  for _, one in ipairs(rows.list(groups, rows.names(groups))) do
+    local key = one[by]
+    if key and one.launch_tid and one.first and (not made[key] or one.count > made[key].count) then
       made[key] = one
     end
   end
@@ -68,37 +67,26 @@ local function is_left_out(spans, time)
 end
 
 
--- Rows of steps, from 0, by rank and start: an export has its ranges in any order.
-local function by_time(steps)
-  local rows = {}
-  for row = 0, #steps - 1 do
-    rows[row + 1] = { row = row, rank = steps:get(row + 1, "rank") or -1,
-      start = steps:get(row + 1, "start") }
-  end
-  return lists.map(lists.sort(rows, "rank", "start", "row"), "row")
-end
-
-
 -- Steps by rank and start, of those that count. By engines and ranges that mark them they begin
 -- with the range; where they were inferred, with the first call that launched for them.
 local function steps_of(trace, found)
   local made = places.find(trace, found)
   local known = made.known
   if not known then return {}, {} end
+  -- an export has its ranges in any order
+  known.frame = check(known.frame:sort { { "rank" }, { "start" } })
   local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")), "step_row")
   local by_phase = rank_view.uncounted(trace, found).by_phase
-  local list, phases, last, runs = {}, {}, {}, 0
-  for _, row in ipairs(by_time(known.frame)) do
-    local function cell(name) return known.frame:get(row + 1, name) end
-    local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
+  local list, phases, last = {}, {}, {}
+  for i, step in ipairs(rows.list(known.frame, { "phase", "rank", "start", "end" })) do
+    local calls, phase, rank = launched[i - 1], step.phase, step.rank or -1
     if calls and phase and not is_left_out(by_phase[phase], calls.ran) then
       local marked = known.time == "api_start"
       local follows = last[rank] and last[rank].stage == phase
         and (marked or phase == "decode") -- of inferred steps only these follow each other
-      if not follows then runs = runs + 1 end
-      local one = { stage = phase, run = follows and last[rank].run or runs, first = not follows,
-        pid = calls.pid, tid = calls.tid, start = marked and cell "start" or calls.first,
-        stop = marked and math.max(cell "end", calls.last) or calls.last }
+      local one = { stage = phase, first = not follows, pid = calls.launch_pid,
+        tid = calls.launch_tid, start = marked and step.start or calls.first,
+        stop = marked and math.max(step["end"], calls.last) or calls.last }
       list[#list + 1], last[rank], phases[phase] = one, one, true
     else
       last[rank] = nil
@@ -112,12 +100,11 @@ end
 
 -- Every time that a stage which has no steps ran and counts.
 local function add_instances(list, found, has_steps)
-  for run, instance in ipairs(found.instances) do
+  for _, instance in ipairs(found.instances) do
     if instance.thread and instance.used and not instance.parent
       and not has_steps[instance.stage] then
-      list[#list + 1] = { stage = instance.stage, run = "stage " .. run, first = true,
-        pid = instance.process, tid = instance.tid, start = instance.host_start,
-        stop = instance.host_stop }
+      list[#list + 1] = { stage = instance.stage, first = true, pid = instance.process,
+        tid = instance.tid, start = instance.host_start, stop = instance.host_stop }
     end
   end
   return list
@@ -130,8 +117,8 @@ end
 local function whole_run(trace)
   local list = {}
   for pid, own in pairs(launched_in(check(trace:frame "gpu"), "launch_pid")) do
-    list[#list + 1] = { stage = stages.WHOLE_RUN, run = pid, first = true, pid = pid,
-      tid = own.tid, start = own.first, stop = own.last }
+    list[#list + 1] = { stage = stages.WHOLE_RUN, first = true, pid = pid, tid = own.launch_tid,
+      start = own.first, stop = own.last }
   end
   return lists.sort(list, "pid")
 end
@@ -157,7 +144,7 @@ local function add_tails(list, found)
   end)
   for i, one in ipairs(list) do
     local next_one, own = list[i + 1], ("%s %s %s"):format(one.stage, one.pid, one.tid)
-    local is_last = not next_one or next_one.run ~= one.run
+    local is_last = not next_one or next_one.first
     for _, instance in ipairs(is_last and by_stage[own] or {}) do
       if instance.host_start <= one.start and one.stop < instance.host_stop then
         one.tail = instance.host_stop
@@ -184,10 +171,10 @@ local function add_helpers(list, trace)
 end
 
 
--- List of { stage, run (what they are steps of), turn (of the run among those of the stage in the
--- process), first (in it), pid, tid, start, stop (ns, of the CPU), tail (nil: none), helpers
--- (threads that launch for this one; nil: none) }, of each thread by start; repeats that figures
--- leave out are not in it. found: of units.stages.
+-- List of { stage, turn (of its run of steps among those of the stage in the process), first (in
+-- that), pid, tid, start, stop (ns, of the CPU), tail (nil: none), helpers (threads that launch for
+-- this one; nil: none) }, of each thread by start; repeats that figures leave out are not in it.
+-- found: of units.stages.
 function units.list(trace, found)
   local list, has_steps
   if found.whole then
@@ -263,12 +250,12 @@ end
 
 
 -- Ranges, by column lists of integers, as a frame.
-function units.frame_of(rows)
+function units.frame_of(ranges)
   local columns = {}
-  for name, values in pairs(rows) do
+  for name, values in pairs(ranges) do
     columns[#columns + 1] = { name = name, type = "integer", values = values }
   end
-  return frame.new(#rows.pid, columns)
+  return frame.new(#ranges.pid, columns)
 end
 
 
@@ -276,12 +263,12 @@ end
 -- units.list; extent: own (nil), with_tail, before (and tails), whole or until_next; turn: of these
 -- runs alone; helped: on the threads that launch for them, too.
 function units.frame(list, stage, extent, turn, helped)
-  local rows, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
+  local ranges, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
   local add
   function add(one, start, stop, tid)
-    local row = #rows.pid + 1
-    rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, tid or one.tid,
-      start, stop
+    local row = #ranges.pid + 1
+    ranges.pid[row], ranges.tid[row] = one.pid, tid or one.tid
+    ranges.start[row], ranges["end"][row] = start, stop
     for _, other in ipairs(helped and not tid and one.helpers or {}) do
       add(one, start, stop, other)
     end
@@ -295,7 +282,7 @@ function units.frame(list, stage, extent, turn, helped)
       if extent == "before" and one.tail then add(one, one.stop + 1, one.tail + 1) end
     end
   end
-  return units.frame_of(rows)
+  return units.frame_of(ranges)
 end
 
 
