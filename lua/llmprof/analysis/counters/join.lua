@@ -23,7 +23,7 @@ local ncu = require "llmprof.nvidia.ncu"
 local stages = require "llmprof.analysis.stages.find"
 local figures = require "llmprof.nvidia.ncu.figures"
 local occupancy = require "llmprof.analysis.kernels.occupancy"
-local spans = require "llmprof.spans"
+local tuple = require("llmprof.tables.keys").tuple
 local lists = require "llmprof.tables.lists"
 
 local counters = {}
@@ -59,29 +59,29 @@ function counters.stage_finder(found)
 end
 
 
--- What a launch is known by in the timeline, too.
-local LAUNCH = { "pid", "correlation" }
+-- Rows of the launches that say their correlation id: by process and id.
+local function correlated(launches)
+  local rows, ids, frame = {}, {}, launches.frame
+  local pids = frame:values "pid"
+  for row, id in ipairs(frame:values "correlation") do
+    if id and id ~= 0 then ids[#ids + 1], rows[tuple(pids[row], id)] = id, row end
+  end
+  return rows, ids
+end
+
 
 -- By row, the kernel that a launch is in the timeline: { name, stage }; and how many are.
 local function same_launches(launches, trace, found)
+  local rows, ids = correlated(launches)
   local same, count = {}, 0
-  local ids = lists.filtered(launches.frame:values "correlation", function(id)
-    return id and id ~= 0
-  end)
   if not trace or #ids == 0 then return same, count end
-  local kernels = errors.check(trace:frame "kernels"):where { { "correlation", "==", ids },
+  local frame = errors.check(trace:frame "kernels"):where { { "correlation", "==", ids },
     { "graph_node", "==", false } }
-  stages.label(trace, kernels, found)
-  local view = launches.frame:select(LAUNCH):match { by = LAUNCH, other = kernels, keys = LAUNCH,
-    name = "row" }
-  for _, column in ipairs { "name", "stage" } do
-    spans.look_up(view, "row", kernels, column, column)
-  end
-  local names, marked = view:values "name", view:values "stage"
-  for row, place in ipairs(view:values "row") do
-    if place then
-      same[row] = { name = names[row] or nil, stage = marked[row] or stages.WHOLE_RUN }
-      count = count + 1
+  stages.label(trace, frame, found)
+  for _, kernel in ipairs(frame:group { by = { "pid", "correlation", "name", "stage" } }) do
+    local row = rows[tuple(kernel.pid, kernel.correlation)]
+    if row and not same[row] then
+      same[row], count = { name = kernel.name, stage = kernel.stage or stages.WHOLE_RUN }, count + 1
     end
   end
   return same, count
