@@ -194,9 +194,11 @@ local function launched(frame, block)
 end
 
 
--- A frame that begins `at` samples.
+-- A frame that begins `at` samples. In it a line of the program has its file's name alone.
 local function element(frame, at, block)
   local name, category = launched(frame, block)
+  local file = block.of == "ns" and frame.module and frame.module:match "[^/]*$"
+  local shown = name or pictures.name { name = frame.name, module = file or frame.module }
   name = name or text.truncate(pictures.name(frame), NAME, "middle")
   return ('<svg class="%s"%s x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
@@ -204,7 +206,8 @@ local function element(frame, at, block)
       and (' fill="var(--%s)"'):format(block.colours[category] or REST) or "",
     figure(100 * at / block.samples), frame.depth * ROW, figure(100 * frame.total / block.samples),
     ROW - 1, frame == block.tree[1] and 0 or -1,
-    text.html(said(frame, block.samples, block.of, name)), BASE, text.html(name))
+    text.html(said(frame, block.samples, block.of, name)), BASE,
+    text.html(text.truncate(shown, NAME, "middle")))
 end
 
 
