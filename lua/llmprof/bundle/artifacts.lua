@@ -77,7 +77,7 @@ local function hold(dir, hint, what)
   elseif code == "busy" then
     errors.raise("failed", what and dir .. what or message, { hint = hint })
   end
-  errors.raise("failed", message)
+  errors.check_as("failed", nil, message, code)
 end
 
 

@@ -43,10 +43,10 @@ function errors.is_interrupt(value) return errors.is(value) and value.kind == "i
 local KINDS = { interrupted = "interrupted", nomem = "failed" }
 
 -- For functions that return nil, message[, code]: the value, or the error of a kind. Memory that
--- ends is of no file, and said as where Lua's ends.
+-- ends is of no file, whatever was being done.
 function errors.check_as(kind, value, message, code)
   if value ~= nil and value ~= false then return value end
-  if code == "nomem" then error(failure.nomem(), 0) end
+  if code == "nomem" and not message:find "^out of memory" then message = "out of memory" end
   errors.raise(KINDS[code] or kind, message or "unknown error", { code = code })
 end
 

@@ -61,9 +61,13 @@ describe("llmprof.process.errors", function()
       assert.same({ false, "nomem" }, { ok, err.code })
     end)
 
-    it("names no file where memory ends", function()
-      local err = handled(errors.check, nil, "folder: Cannot allocate memory", "nomem")
-      assert.same({ "failed", "out of memory" }, { err.kind, err.message })
+    it("names no file where the system has no memory for it", function()
+      local function said(message)
+        return select(2, errors.call(errors.check, nil, message, "nomem")).message
+      end
+      assert.equal("out of memory", said "runs/first: Cannot allocate memory")
+      assert.equal("out of memory: more than 9 bytes (limits.bytes)",
+        said "out of memory: more than 9 bytes (limits.bytes)")
     end)
 
     it("knows an interruption by its kind, not by its words", function()
