@@ -292,8 +292,15 @@ pipeline.LEAST = 64 << 20
 local WEIGHT = 1.5
 
 
--- The steps from this place on that can be worked on elsewhere while those behind run here.
-local function separable(ctx, steps, place, course)
+-- Begin elsewhere, once, with the steps from this place on that can be worked on there while those
+-- behind run here: ctx.apart. One is seen through here, in its order, when a later step reads what
+-- it gives, and the rest at the end.
+local function begin_apart(ctx, steps, place, course)
+  local info = fs.stat(ctx.run:path(layout.timeline))
+  if not steps[place].work or ctx.is_divided or not info or info.size < pipeline.LEAST
+    or process_pool.count(2, WEIGHT * info.size) < 2 then
+    return
+  end
   local list = {}
   for i = place, #steps do
     local step = steps[i]
@@ -304,19 +311,6 @@ local function separable(ctx, steps, place, course)
       list[#list + 1] = step
     end
   end
-  return list
-end
-
-
--- Begin elsewhere with what can be, once: ctx.apart. It is seen through here, in its order, when a
--- later step reads what it gives, and the rest at the end.
-local function begin_apart(ctx, steps, place, course)
-  local info = fs.stat(ctx.run:path(layout.timeline))
-  if not steps[place].work or ctx.is_divided or not info or info.size < pipeline.LEAST
-    or process_pool.count(2, WEIGHT * info.size) < 2 then
-    return
-  end
-  local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
   ctx.is_divided, ctx.pool = true, process_pool.begin { lists.map(list, function(step)
     return function()

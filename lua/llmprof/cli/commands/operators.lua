@@ -33,12 +33,6 @@ operator's device time is that of the kernels it launched.]],
 }
 
 
--- Of a run or a recorded capture its operators, of another folder its trace.
-local function operators_in(folder)
-  return layout.find_operators(folder) or argument.path(folder)
-end
-
-
 -- What the table does not show, on standard error.
 local function remark(found)
   if found.left_out_events then
@@ -54,12 +48,14 @@ end
 
 function command.run(given, words)
   local word = argument.only(words, "trace", "llmprof operators run.pt.trace.json.gz")
-  local info, path = fs.stat(word), word
+  local info, path, folder = fs.stat(word), word, nil
   if info and info.type == "directory" then
-    path = operators_in(word)
+    folder = word
   elseif not info and not word:find "[./]" then
-    path = operators_in(artifacts.open(word, given.root).dir)
+    folder = artifacts.open(word, given.root).dir
   end
+  -- of a run or a recorded capture its operators, of another folder its trace
+  if folder then path = layout.find_operators(folder) or argument.path(folder) end
   local found, message, code = operators.load(path)
   if not found then -- it is something else, or broken
     local reader = code == "syntax" and trace.reader(path)

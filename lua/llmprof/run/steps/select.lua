@@ -93,22 +93,6 @@ end
 local CHEAP = 2
 
 
--- The kernels a recipe chose, as a set.
-local function set_of(chosen, list)
-  local known, wanted = lists.set(list), {}
-  if type(chosen) ~= "table" then
-    errors.raise("usage", "select_kernels: a list of kernels is expected, got " .. type(chosen))
-  end
-  for i, kernel in ipairs(chosen) do
-    if not known[kernel] then
-      errors.raise("usage", ("select_kernels: item %d is no kernel of the list"):format(i))
-    end
-    wanted[kernel] = true
-  end
-  return wanted
-end
-
-
 -- Of a list of llmprof.analysis.kernels.table with categories; found: of
 -- llmprof.analysis.stages.find.
 function step.select_kernels(ctx, list, found)
@@ -119,7 +103,16 @@ function step.select_kernels(ctx, list, found)
   local policy, source, choose = ctx.cfg.top_n, ctx.state.capture, ctx.recipe.select_kernels
   if choose then -- from the list itself
     local chosen = recipe.call("select_kernels", choose, lists.joined(candidates), ctx.cfg)
-    local made = step.apply(candidates, policy, set_of(chosen, candidates))
+    if type(chosen) ~= "table" then
+      errors.raise("usage", "select_kernels: a list of kernels is expected, got " .. type(chosen))
+    end
+    local known = lists.set(candidates)
+    for i, kernel in ipairs(chosen) do
+      if not known[kernel] then
+        errors.raise("usage", ("select_kernels: item %d is no kernel of the list"):format(i))
+      end
+    end
+    local made = step.apply(candidates, policy, lists.set(chosen))
     made.policy = { by = "recipe", per_stage = policy.per_stage }
     return made
   elseif source and source.cheap and source.cheap(ctx) then
