@@ -38,6 +38,11 @@ local APART = 5
 -- them is left out.
 local ROUNDS, LEAST_REQUESTS = 24, 240
 
+-- Requests wait as much longer or shorter than the queue says as those within this many octaves
+-- of a concurrency did.
+local ALIKE = 0.8
+
+
 local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
 
 
@@ -200,9 +205,9 @@ local NOBODY = {}
 -- Let requests through the queue. given: steps (as for interval), front (ms of each request, alone
 -- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
 -- a token of a prompt), ahead (0 or 1: steps that the engine schedules ahead), budget. arrivals:
--- in the order of `sent`, to which `done` may add when one of them is. Each gets `began` and
--- `ended`, when its first and last token reach the client, and `met`, how many tokens of prompts
--- were in the step of its last one.
+-- in the order of `sent`, to which `done` may add when one of them is; `late`: how many ms later
+-- than others it reaches the engine. Each gets `began` and `ended`, when its first and last token
+-- reach the client, and `met`, how many tokens of prompts were in the step of its last one.
 local function pass(given, arrivals, done)
   local now, number, decoding = 0, 0, 0 -- number: of the last step
   local next_in, free = 1, 0 -- free: when the front end is
@@ -214,7 +219,7 @@ local function pass(given, arrivals, done)
     local one = arrivals[next_in]
     if one and not ready then
       free = math.max(free, one.sent) + given.front
-      ready = free + given.before
+      ready = free + given.before + (one.late or 0)
     end
     return ready or math.huge
   end
@@ -290,18 +295,37 @@ local function taken_of(list)
 end
 
 
+-- How much longer than in the queue those of about `count` in flight waited for their first token,
+-- beside the median: a list. Of the last requests that were let through it.
+local function lateness(list, count)
+  local late = {}
+  for _, one in ipairs(list) do
+    if one.at and math.abs(math.log(math.max(one.at, 1) / count, 2)) < ALIKE then
+      late[#late + 1] = one.first - one.began
+    end
+  end
+  local middle = statistics.percentile(late, 50)
+  for i = 1, #late do late[i] = late[i] - middle end
+  return late
+end
+
+
 -- What `count` clients see that send the next request when the last one is answered, or, in rounds,
 -- when all are: requests with `began` and `ended`, without those of the beginning; how many came
 -- a second; how many tokens of prompts met in a step. Lengths are those of the requests of a list,
--- one after the other. apart: ms between the beginnings of two clients.
-local function closed(given, list, count, apart)
+-- one after the other. late: one of them is added to what each waits, in an order of chance;
+-- apart: ms between the beginnings of two clients.
+local function closed(given, list, count, late, apart)
   local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
+  local dice = 1
   local function add(now)
     local before = arrivals[made]
     made = made + 1
+    dice = (dice * 1103515245 + 12345) % (1 << 31)
     local like = list[(made - 1) % #list + 1]
     arrivals[made] = { sent = before and math.max(now, before.sent + list.apart) or now,
-      prompt = like.prompt, tokens = like.tokens }
+      prompt = like.prompt, tokens = like.tokens,
+      late = #late > 0 and math.max(late[(dice >> 16) % #late + 1], -given.before) or 0 }
   end
   local answered = 0
   for i = 1, count do add(apart * (i - 1)) end
@@ -451,9 +475,10 @@ end
 local function predicted(fits, list, count)
   local row = { concurrency = count }
   for k, given in ipairs(fits) do
-    local width, apart = math.max(LEAST_WIDTH, given.missed), 0
+    pass(given, list)
+    local late, width, apart = lateness(list, count), math.max(LEAST_WIDTH, given.missed), 0
     for turn = 1, given.in_rounds and 1 or 2 do
-      local passed, per_s, taken = closed(given, list, count, apart)
+      local passed, per_s, taken = closed(given, list, count, late, apart)
       if taken > MOST_TAKEN * given.taken then
         usage(("load(%d): %.0f tokens of prompts would meet in a step, %.0f did"):format(count,
           taken, given.taken), "requests of clients that begin together show it")
