@@ -73,8 +73,10 @@ function load.requests(list)
         if not one.sent_utc_ns then
           usage("load: the requests do not say when they were sent",
             "metrics.json of a recipe's load, or a generator that says it (llmprof help serving)")
-        elseif not (prompt and prompt >= 1 and one.ttft_ms and one.ms and one.tokens) then
-          usage "load: the requests do not say how many tokens they had, and when these came"
+        elseif not prompt or prompt < 1 then
+          usage "load: the requests do not say how long their prompts were"
+        elseif not (one.ttft_ms and one.ms and one.tokens) then
+          usage "load: the requests do not say when their first and last token came, and how many"
         end
         local sent = one.sent_utc_ns / 1e6
         made[#made + 1] = { sent = sent, first = sent + one.ttft_ms, stop = sent + one.ms,
@@ -97,25 +99,28 @@ function load.requests(list)
 end
 
 
--- A function that gives the sum of the times from each of some moments, which lie before it, to a
--- later one.
-local function since(moments)
-  local sums = { [0] = 0 }
-  for i, moment in ipairs(lists.sort(moments)) do sums[i] = sums[i - 1] + moment end
-  return function(time)
-    local count = statistics.first_above(moments, time) - 1
-    return count * time - sums[count]
-  end
-end
-
-
 -- A function that gives how many requests there are on average from one time to another; from,
 -- to: where each begins and ends.
 local function counter(list, from, to)
-  local begun, ended = since(lists.map(list, from)), since(lists.map(list, to))
-  return function(a, b)
-    return b > a and (begun(b) - ended(b) - begun(a) + ended(a)) / (b - a) or 0
+  local moments = {}
+  for _, one in ipairs(list) do
+    moments[#moments + 1] = { one[from], 1 }
+    moments[#moments + 1] = { one[to], -1 }
   end
+  lists.sort(moments, function(moment) return moment[1] end)
+  local times, counts, sums = {}, {}, {} -- count from a time on; sum of count times time before it
+  local count, sum, last = 0, 0, moments[1][1]
+  for i, moment in ipairs(moments) do
+    sum = sum + count * (moment[1] - last)
+    count, last = count + moment[2], moment[1]
+    times[i], counts[i], sums[i] = moment[1], count, sum
+  end
+  local function until_time(time)
+    local i = statistics.first_above(times, time) - 1
+    if i < 1 then return 0 end
+    return sums[i] + counts[i] * (time - times[i])
+  end
+  return function(a, b) return b > a and (until_time(b) - until_time(a)) / (b - a) or 0 end
 end
 
 
@@ -360,74 +365,110 @@ local function miss(given, levels)
 end
 
 
--- Parameters that are fitted.
-local FITTED = { "front", "before", "prefill", "token" }
+-- Parameters that are fitted; factors by which the simplex of each descent spreads around its
+-- start; iterations of a descent.
+local FITTED, SPREADS, TRIES = { "front", "before", "prefill", "token" }, { 1.5, 0.6, 1.2 }, 50
 
--- From which factor to which a parameter is tried larger and smaller, and what is better.
-local WIDEST, CLOSEST, ENOUGH = 1.3, 1.03, 0.99
-
--- Look around for what fits better.
-local function descend(given, levels)
-  local factor = WIDEST
-  given.sum = miss(given, levels)
-  while factor > CLOSEST do
-    local is_better = false
-    for _, name in ipairs(FITTED) do
-      for _, by in ipairs { factor, 1 / factor } do
-        local before = given[name]
-        given[name] = before * by
-        local sum = miss(given, levels)
-        if sum < ENOUGH * given.sum then
-          given.sum, is_better = sum, true
-        else
-          given[name] = before
-        end
-      end
-    end
-    factor = is_better and factor or math.sqrt(factor)
+-- Look around for what fits better: the simplex of Nelder and Mead, over logarithms.
+local function descend(given, levels, spread, tries)
+  local function tried(point)
+    for i, name in ipairs(FITTED) do given[name] = math.exp(point[i]) end
+    return { at = point, sum = miss(given, levels) }
   end
+  -- of a the share by, of b the rest
+  local function between(a, b, by)
+    local point = {}
+    for i in ipairs(FITTED) do point[i] = by * a[i] + (1 - by) * b[i] end
+    return tried(point)
+  end
+  local start, simplex = {}, {}
+  for i, name in ipairs(FITTED) do start[i] = math.log(given[name]) end
+  for i = 0, #FITTED do
+    local point = lists.first(start)
+    if i > 0 then point[i] = point[i] + math.log(spread) end
+    simplex[i + 1] = tried(point)
+  end
+  for _ = 1, tries do
+    lists.sort(simplex, "sum")
+    local worst, middle = table.remove(simplex), {}
+    for i in ipairs(FITTED) do
+      middle[i] = 0
+      for _, one in ipairs(simplex) do middle[i] = middle[i] + one.at[i] / #simplex end
+    end
+    local new = between(middle, worst.at, 2)
+    if new.sum < simplex[1].sum then
+      local further = between(middle, worst.at, 3)
+      new = further.sum < new.sum and further or new
+    elseif new.sum >= simplex[#simplex].sum then
+      new = between(middle, new.sum < worst.sum and new.at or worst.at, 0.5)
+    end
+    simplex[#simplex + 1] = new
+    if new.sum >= worst.sum then
+      for i = 2, #simplex do simplex[i] = between(simplex[1].at, simplex[i].at, 0.5) end
+    end
+  end
+  lists.sort(simplex, "sum")
+  tried(simplex[1].at)
 end
 
 
 -- Steps take less than the time between tokens, in which prompts of others lie.
-local function correct(given, levels)
-  local _, said = miss(given, levels)
-  for i, level in ipairs(levels) do
-    given.steps[i].ms = given.steps[i].ms * level.tpot / said[i].tpot
+local function correct(given, levels, times)
+  for _ = 1, times or 1 do
+    local _, said = miss(given, levels)
+    for i, level in ipairs(levels) do
+      given.steps[i].ms = given.steps[i].ms * level.tpot / said[i].tpot
+    end
   end
 end
 
 
 -- Parts of the time to a first token, alone, that the front end, a step with prompts and their
 -- tokens may take, to begin with.
-local FRONT, PREFILL, TOKENS = 0.03, 0.4, { 0.03, 0.15 }
+local FRONT, PREFILL, TOKENS = { 0.01, 0.06 }, { 0.2, 0.4, 0.6 }, { 0.03, 0.07, 0.15 }
 
-local function start_of(levels, token, in_rounds, ahead)
+local function start_of(levels, parts, in_rounds, ahead)
   local steps, low = {}, levels[1]
   for i, level in ipairs(levels) do steps[i] = { decoding = level.decoding, ms = level.tpot } end
+  local front, prefill, token = table.unpack(parts)
   return { steps = steps, in_rounds = in_rounds, budget = BUDGET, ahead = ahead,
-    front = low.ttft * FRONT, prefill = low.ttft * PREFILL,
+    front = low.ttft * front, prefill = low.ttft * prefill,
     token = low.ttft * token / low.requests[1].prompt,
-    before = math.max(low.ttft * (1 - FRONT - PREFILL - token) - ahead * low.tpot, 0.1) }
+    before = math.max(low.ttft * (1 - front - prefill - token) - ahead * low.tpot, 0.1) }
 end
 
 
--- How often steps and the rest are fitted in turn.
-local TURNS_OF_FIT = 3
-
--- A queue fitted to levels, from the beginning that leads to the best one: what pass takes, with
--- `levels`, `said` (its own medians by level), `sum` (of miss), `missed` and `typical` (the largest
--- share by which medians are off, and the mean) and `taken` (how many tokens of prompts met in a
--- step, of the level where most did).
-local function fitted(levels, ...)
-  local given
+-- Of all beginnings the one that fits best, when the best of each cost of a token has been looked
+-- around for roughly.
+local function best_start(levels, ...)
+  local best, least
   for _, token in ipairs(TOKENS) do
-    local one = start_of(levels, token, ...)
-    for _ = 1, TURNS_OF_FIT do
-      correct(one, levels)
-      descend(one, levels)
+    local start, sum
+    for _, front in ipairs(FRONT) do
+      for _, prefill in ipairs(PREFILL) do
+        local one = start_of(levels, { front, prefill, token }, ...)
+        correct(one, levels)
+        local found = miss(one, levels)
+        if not sum or found < sum then start, sum = one, found end
+      end
     end
-    given = given and given.sum <= one.sum and given or one
+    descend(start, levels, SPREADS[1], TRIES // 2)
+    correct(start, levels)
+    local found = miss(start, levels)
+    if not least or found < least then best, least = start, found end
+  end
+  return best
+end
+
+
+-- A queue fitted to levels: what pass takes, with `levels`, `said` (its own medians by level),
+-- `sum` (of miss), `missed` and `typical` (the largest share by which medians are off, and the
+-- mean) and `taken` (how many tokens of prompts met in a step, of the level where most did).
+local function fitted(levels, ...)
+  local given = best_start(levels, ...)
+  for _, spread in ipairs(SPREADS) do
+    descend(given, levels, spread, TRIES)
+    correct(given, levels, 3)
   end
   given.sum, given.said = miss(given, levels)
   given.levels, given.missed, given.typical, given.taken = levels, 0, 0, 0

@@ -720,8 +720,7 @@ describe("a load that was not measured", function()
     assert.equal("load: the requests do not say when they were sent", said(two, { 4 }))
     two[1].repeats[1].requests[1].sent_utc_ns = 1
     two[1].repeats[1].requests[1].prompt_tokens = nil
-    assert.equal("load: the requests do not say how many tokens they had, and when these came",
-      said(two, { 4 }))
+    assert.equal("load: the requests do not say how long their prompts were", said(two, { 4 }))
     for _, asked in ipairs { "load()", "load(2.5)", "load(99999999999999999999)", "load(x)" } do
       assert.equal("load: at how many requests at a time?", failure(load.asked, asked)[2])
     end
