@@ -111,7 +111,9 @@ function uncounted.mark(of, moment, windows)
   local made = frame.new(#windows, lists.map({ "from", "to", "key" }, function(name)
     return { name = name, type = "integer", values = lists.map(windows, name) }
   end))
-  rows.add(of, "phase_key", { "phase" }, function(row) return numbers[row.phase or false] end)
+  rows.add(of, "phase_key", { "phase" }, function(row)
+    return numbers[row.phase or false]
+  end)
   of:compute { name = "moment", type = "integer", steps = moment }
   spans.assign(of, { time = "moment", key = "phase_key" }, made,
     { start = "from", ["end"] = "to", key = "key" }, "uncounted")

@@ -206,7 +206,9 @@ end
 
 -- Events that say no more than what they are.
 function Timeline:plain(view, name)
-  rows.add(view, "label", { name }, function(row) return self.label(row[name] or "(unnamed)") end)
+  rows.add(view, "label", { name }, function(row)
+    return self.label(row[name] or "(unnamed)")
+  end)
   return check(view:select { "start", "duration", "lane", "label" })
 end
 
