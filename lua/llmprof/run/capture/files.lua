@@ -1,26 +1,27 @@
 -- Files that somebody made before, of any format that is read: a trace or one for each rank,
 -- and what belongs to it. llmprof.trace.handed says which; llmprof.run.capture says what a
 -- source of captures is.
-local collector_counters = require "llmprof.run.capture.collector_counters"
+local lazy = require "llmprof.io.lazy"
+local collector_counters = lazy "llmprof.run.capture.collector_counters"
 local collector = require("llmprof.collector").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
-local generators = require "llmprof.analysis.serving.generators"
-local nsys = require "llmprof.nvidia.nsys"
+local generators = lazy "llmprof.analysis.serving.generators"
+local nsys = lazy "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
-local launches = require "llmprof.nvidia.ncu.launches"
+local launches = lazy "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
-local members = require "llmprof.ranks.members"
-local merged = require "llmprof.ranks.merged"
-local marked_operators = require "llmprof.run.marked_operators"
+local members = lazy "llmprof.ranks.members"
+local merged = lazy "llmprof.ranks.merged"
+local marked_operators = lazy "llmprof.run.marked_operators"
 local operators = require "llmprof.run.operators"
 local recorded = require "llmprof.run.capture.recorded"
 local text = require "llmprof.text"
-local live = require "llmprof.run.capture.live"
+local live = lazy "llmprof.run.capture.live"
 local trace_file = require "llmprof.trace.file"
-local under_ncu = require "llmprof.run.capture.under_ncu"
+local under_ncu = lazy "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
 
 local files = { name = "files" }
