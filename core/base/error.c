@@ -74,6 +74,9 @@ bool llmprof_fail(llmprof_error *err, llmprof_code code, const char *fmt, ...) {
 }
 
 bool llmprof_fail_errno(llmprof_error *err, int errnum, const char *fmt, ...) {
+  /* memory ended, which no file is to blame for */
+  if (errnum == ENOMEM)
+    return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
   char reason[256];
   va_list args;
   va_start(args, fmt);
