@@ -3,8 +3,8 @@
 --
 -- A kernel that is gone and one that is new are taken for one another when they
 -- agree in enough of: the shape of their launches, the calls per step, the category,
--- and the kernels that are first launched just before and after them in the stage
--- (where the traces are at hand). The best agreements are taken first.
+-- and the kernels just before and after them in the stage's sequence (where the
+-- traces are at hand). The best agreements are taken first.
 local errors = require "llmprof.process.errors"
 local metrics = require "llmprof.compare.metrics"
 local stages = require "llmprof.analysis.stages.find"
@@ -19,13 +19,13 @@ local kernels = {}
 -- ---- the order of launches ----
 
 -- Of the kernels of a side in the last used instance of each stage, by keys.tuple(stage, part,
--- name): { previous, next }, the keys of those that are launched first before and after it is
--- (absent at an end of the stage). Empty without a trace.
+-- name): { previous, next }, the keys of the kernels that are mostly around it, of several the
+-- first by name (absent at an end of the stage). Empty without a trace.
 function kernels.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
   local found = stages.find(trace, side.results.stages, side.results.repeats)
-  local list, last = errors.check(trace:frame "kernels"), {}
+  local list, last, by = errors.check(trace:frame "kernels"), {}, { "stage", "part", "name" }
   stages.label(trace, list, found)
   for _, instance in ipairs(found.instances) do
     if instance.used and not instance.parent then last[instance.stage] = instance.range end
@@ -35,15 +35,25 @@ function kernels.neighbours(side)
       return last[stage.name]
     end) }
   end
-  local around, before = {}, {}
-  local groups = list:group { by = { "stage", "part", "name" },
-    columns = { { "first", "min", "start" } } }:sort { { "first" }, { "name" } }
-  for i = 1, #groups do
-    local stage = groups:get(i, "stage") or stages.WHOLE_RUN
-    local key = keys.tuple(stage, groups:get(i, "part"), groups:get(i, "name") or "")
-    local previous = before[stage]
-    around[key], before[stage] = { previous = previous }, key
-    if previous then around[previous].next = key end
+  list = list:sort { { "start" } }
+  for _, column in ipairs(by) do
+    list:lag { column = column, offset = -1, name = "next_" .. column }
+  end
+  local function key_of(row, prefix)
+    return keys.tuple(row[prefix .. "stage"] or stages.WHOLE_RUN, row[prefix .. "part"],
+      row[prefix .. "name"] or "")
+  end
+  local around = {}
+  for _, kernel in ipairs(list:group { by = by }) do around[key_of(kernel, "")] = {} end
+  local pairs_of = list:slice(1, #list - 1):group {
+    by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }
+  for _, pair in ipairs(lists.sort(pairs_of, "-count", "stage", "part", "name", "next_part",
+    "next_name")) do
+    if pair.stage == pair.next_stage then
+      local key, next_key = key_of(pair, ""), key_of(pair, "next_")
+      around[key].next = around[key].next or next_key
+      around[next_key].previous = around[next_key].previous or key
+    end
   end
   return around
 end
