@@ -47,11 +47,18 @@ function baselines.current(root)
 end
 
 
+-- The value, or the error of a baseline that cannot be read.
+local function whole(value, message)
+  return value or errors.raise("failed", message,
+    { hint = "remove the folder, and save the run again" })
+end
+
+
 -- A name inside of a baseline's folder, where it leads nowhere else.
-local function inside(path, name) return check(fs.beneath(path, name)) end
+local function inside(path, name) return whole(fs.beneath(path, name)) end
 
 
-local function read_about(path) return check(document.read(inside(path, ABOUT), "baseline")) end
+local function read_about(path) return whole(document.read(inside(path, ABOUT), "baseline")) end
 
 
 -- The folders of a baseline's runs, that of the first first.

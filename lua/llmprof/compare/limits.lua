@@ -54,7 +54,7 @@ local function parse_limit(text)
     if sign == "" then bad(text, "a share is one of the value before: +3% or -3%") end
     limit.kind, limit.number = "share", number / 100
   elseif metric.unit == "ms" then
-    if not time_units[unit] then bad(text, path .. " is a time: in %, ns, us, ms or s") end
+    if not time_units[unit] then bad(text, path .. " is a time: its unit is %, ns, us, ms or s") end
     limit.number = number * time_units[unit]
   elseif unit ~= "" and unit ~= metric.unit then
     bad(text, ("%s has %s, not '%s'"):format(metric.path,

@@ -13,7 +13,6 @@
 -- nothing tells how much processes differ, unless other runs of the same thing do
 -- (`noise`): without an interval, a change beyond an assumed bound is one. Sides with the
 -- same samples are the same.
-local keys = require "llmprof.tables.keys"
 local lists = require "llmprof.tables.lists"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
@@ -224,11 +223,14 @@ local function by_interval(result, given, error, df, logarithmic)
 end
 
 
--- The same for the same samples.
-local function key_of(groups)
-  return keys.tuple(table.unpack(lists.map(groups, function(group)
-    return keys.tuple(table.unpack(group))
-  end)))
+-- Are the samples of both sides, or those of a group, the same?
+local function are_same(before, after)
+  if type(before) ~= "table" then return before == after end
+  if #before ~= #after then return false end
+  for i, value in ipairs(before) do
+    if not are_same(value, after[i]) then return false end
+  end
+  return true
 end
 
 
@@ -257,8 +259,7 @@ function verdict.judge(before, after, given)
   local old, new = verdict.mean(before), verdict.mean(after)
   local result = { before = old, after = new, difference = new - old,
     share = old ~= 0 and (new - old) / math.abs(old) or nil,
-    samples_before = #lists.joined(table.unpack(before)),
-    samples_after = #lists.joined(table.unpack(after)),
+    samples_before = lists.sum(before, rawlen), samples_after = lists.sum(after, rawlen),
     processes_before = #before, processes_after = #after }
   if given.exact and all_equal(before) and all_equal(after) then
     result.verdict = word(given.better, result.difference)
@@ -277,7 +278,7 @@ function verdict.judge(before, after, given)
     result.why = ("%s the %s %% that single runs are assumed to differ by"):format(
       is_beyond and "beyond" or "within", text.number(result.assumed * 100, 1):gsub("%.0$", ""))
   end
-  if key_of(before) == key_of(after) then
+  if are_same(before, after) then
     result.verdict, result.why, result.assumed = word(given.better, 0), nil, nil
   end
   return result

@@ -76,9 +76,10 @@ describe("llmprof.compare.limits", function()
     ["decode.ms>fast"] = "--fail-on: 'decode.ms>fast': not a limit",
     ["decode.ms>+1.2.3%"] = "--fail-on: 'decode.ms>+1.2.3%': not a limit",
     ["decode.ms>3%"] = "--fail-on: 'decode.ms>3%': a share is one of the value before: +3% or -3%",
-    ["decode.ms>+3"] = "--fail-on: 'decode.ms>+3': decode.ms is a time: in %, ns, us, ms or s",
+    ["decode.ms>+3"] = "--fail-on: 'decode.ms>+3': "
+      .. "decode.ms is a time: its unit is %, ns, us, ms or s",
     ["decode.ms>+3 min"] = "--fail-on: 'decode.ms>+3 min': "
-      .. "decode.ms is a time: in %, ns, us, ms or s",
+      .. "decode.ms is a time: its unit is %, ns, us, ms or s",
     ["decode.kernels>+3ms"] =
       "--fail-on: 'decode.kernels>+3ms': decode.kernels has no unit, not 'ms'",
     ["tokens_per_s<-3ms"] =
