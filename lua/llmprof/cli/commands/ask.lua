@@ -48,7 +48,8 @@ local function hide_addresses()
       if conversion == "p" then errors.raise("usage", "format: there is no %p in a question") end
     end
     local ok, said = pcall(format, form, table.unpack(values, 1, values.n))
-    return ok and said or error((said:gsub("'%?'", "'format'")), 0)
+    if not ok then error(type(said) == "string" and said:gsub("'%?'", "'format'") or said, 0) end
+    return said
   end)
 end
 

@@ -36,8 +36,11 @@ end
 
 function command.run(argv)
   local script = argv[1]
-  if not script or script:find "^%-." then
-    errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua [OPTION...]" })
+  if not script then
+    errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" })
+  elseif script:find "^%-." then
+    errors.raise("usage", ("exec: no option '%s'"):format(script),
+      { hint = "options of the script come after its name" })
   end
   local source = errors.check_as("usage", fs.read(script, files.MOST))
   local chunk, message = load(source:gsub("^#[^\n]*", "", 1), "@" .. script)

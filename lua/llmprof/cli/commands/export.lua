@@ -69,8 +69,8 @@ function writers.sqlite(trace, target)
 end
 
 
-local NO_STACKS = { hint = "collector.sources records them, torch.profiler with_stack=True; "
-  .. "samples of the CPU nsys.sample=process-tree" }
+local NO_STACKS = { hint = "collector.sources and torch.profiler's with_stack=True record the "
+  .. "lines of launches, nsys.sample=process-tree samples of the CPU" }
 
 
 -- Of operations where lines launched them are known, else of CPU samples; or of what --stacks

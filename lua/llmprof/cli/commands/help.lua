@@ -89,6 +89,9 @@ local kinds = {
       return { name, commands.summary(name), commands.help_of(commands.load(name), {}) }
     end)
   end },
+  { "tables of llmprof show", function()
+    return lists.map(sections.all(), function(section) return { section.name, section.title } end)
+  end },
   { "columns", columns },
   { "configuration keys", function()
     local defaults = require "llmprof.recipe.defaults"

@@ -27,6 +27,7 @@ end
 local syntax = {
   { "^unfinished string", "a text is not closed", "it ends with the quote that it began with" },
   { "^function arguments expected near", CALLED, METHODS },
+  { "^unexpected symbol near <eof>", function() return "unfinished: something is missing" end },
   { "^(.-) near <eof>", "unfinished: %s", "an operand, a bracket or an `end` is missing" },
   { "near '(%a+)'$", function(word, code)
     local is_keyword = load(("local %s"):format(word)) == nil
