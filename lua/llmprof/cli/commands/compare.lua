@@ -66,7 +66,8 @@ local function print_prediction(given, sides)
   local is_pair = #sides == 2 and given.format ~= "json"
   local code = given.predicted or is_pair and whatif.fitting(sides[1].results, sides[2].results)
   if not code then return end
-  local finding = tonumber(code) and sides[1].results.advice.findings[tonumber(code)]
+  local advice = sides[1].results.advice -- which a trace has none of
+  local finding = advice and advice.findings[tonumber(code)]
   local title = finding and ("finding %s of %s: %s"):format(code, sides[1].name, finding.title)
   local ok, rows = errors.call(function()
     local opened = lists.map(sides, function(one)
