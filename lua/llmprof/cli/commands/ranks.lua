@@ -69,7 +69,9 @@ local function files_of(given, words)
     given.merge and rank_files.written_parts or rank_files.traces)
   if #list == 0 then
     errors.raise("nothing", ("%s: no %s in it"):format(words[1],
-      given.merge and rank_files.SUFFIX .. " file" or "trace"))
+      given.merge and rank_files.SUFFIX .. " file" or "trace"),
+      { hint = layout.find(words[1], "manifest") and "llmprof show RUN ranks prints those of a run"
+        or nil })
   end
   return list
 end
