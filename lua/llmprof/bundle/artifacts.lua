@@ -200,8 +200,10 @@ function artifacts.open(name, root)
     return fs.stat(folder .. "/" .. MANIFEST)
   end)[1]
   if not dir then
+    local is_file = (fs.stat(name) or {}).type == "file"
     errors.raise("usage", ("no run '%s' in %s"):format(name, root),
-      { hint = "llmprof ls lists the runs" })
+      { hint = is_file and "a trace? llmprof report makes a run of it"
+        or "llmprof ls lists the runs" })
   end
   artifacts.check_links(dir)
   local manifest = artifacts.manifest(dir)

@@ -339,15 +339,15 @@ function command.run(given, words)
   end
   if not given.output:find "%.spool$" then errors.raise("usage", given.output .. ": not .spool") end
   collector.ensure()
-  out.warn(COST, "\n")
   local folder <close> = collector.scratch(argument.folder_of(given.output))
   local recorded = folder.path
   if given.when then
+    out.warn(COST, "\n")
     recorded = watch(words[1], given, folder.path)
   else
     local callers <close> = reach(words[1])
-    out.warn(("%d process%s, %g s\n"):format(callers.count, callers.count == 1 and "" or "es",
-      given.seconds))
+    out.warn(("%s\n%d process%s, %g s\n"):format(COST, callers.count,
+      callers.count == 1 and "" or "es", given.seconds))
     record(callers, given, recorded)
   end
   local all = folder.path .. "/all"
