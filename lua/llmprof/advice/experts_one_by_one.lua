@@ -13,6 +13,19 @@ local NETWORKS = 4
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
+local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
+
+
+-- How many experts a step runs: each has an activation, as has each dense and each shared network;
+-- at least those of one token. More tokens choose more of them.
+local function runs_of(results, stage, experts, layers)
+  local least = experts.active * layers
+  if experts.seen then return least end
+  local others = experts.dense + (experts.shared > 0 and layers or 0)
+  local activations = evidence.kernels(results, stage, is_activation)
+  return math.max(activations.calls / stage.steps - others, least)
+end
+
 
 local function found(results, stage, experts, products)
   local layers = experts.layers - experts.dense
@@ -27,7 +40,8 @@ local function found(results, stage, experts, products)
     evidence = {
       evidence.seen("%N matmuls per step, none grouped", products.calls / stage.steps),
       evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
-        "%d layers with experts, %N operations for each of them", layers, operations),
+        "%N experts run per step in %d layers, %N operations each",
+        runs_of(results, stage, experts, layers), layers, operations),
       #waits > 0 and evidence.seen("%N waits per step inside the layers",
         lists.sum(waits, "calls") / stage.steps) or nil,
     },

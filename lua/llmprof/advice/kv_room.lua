@@ -17,7 +17,8 @@ local function report_preemptions(engine, report)
   report.finding {
     title = "the KV cache is too small for this load: requests are preempted", evidence = notes,
     try = "fewer requests at once (vLLM: --max-num-seqs, SGLang: --max-running-requests), more "
-      .. "memory for the cache, or fewer bytes in it (--kv-cache-dtype fp8)",
+      .. "memory for the cache (--gpu-memory-utilization, --mem-fraction-static), or one of "
+      .. "fewer bytes (--kv-cache-dtype fp8)",
     confidence = "high",
   }
 end

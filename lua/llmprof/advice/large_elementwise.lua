@@ -48,8 +48,8 @@ function rule.examine_stage(results, stage, report)
   report.finding {
     title = evidence.say("%P of the GPU time of %s goes into large additions and copies", share,
       stage.name),
-    evidence = evidence.with_kernels({ evidence.seen("%N long launches take %T", long.calls,
-      long.ns) }, long, stage),
+    evidence = evidence.with_kernels({ evidence.seen("%N{long kernel}, %T together",
+      long.calls, long.ns) }, long, stage),
     try = ("fuse them into the kernel before or after: attention that takes the bias (or "
       .. "computes it inside%s), an epilogue of the matmul%s"):format(
       evidence.remedy(results, ": FlexAttention", ""),

@@ -42,6 +42,9 @@ local function what_was_seen(results, stage)
     notes[#notes + 1] = evidence.seen("%T of the GPU's work are collectives, in which it waits for "
       .. "the CPUs of other ranks, too", collectives)
   end
+  if stage.kernels_per_token then
+    notes[#notes + 1] = evidence.seen("%N{kernel} per step", stage.kernels_per_token)
+  end
   if elsewhere then
     notes[#notes + 1] = evidence.seen("the process that hands the ranks their steps is not in the "
       .. "trace: how much of that is waiting for it is not known")
@@ -87,8 +90,8 @@ local function remedy(results, stage)
   end
   return evidence.remedy(results, "less work of the interpreter per launch: torch.compile or fused "
     .. "modules leave fewer operators to call; no Python loops over tokens, experts or heads",
-    "less work of the CPU per launch: prepare launches on a thread of their own; fewer of them, by "
-    .. "fused kernels") .. graph_hint(stage)
+    "less work of the CPU per launch: prepare launches while the GPU works on those before, on a "
+    .. "thread that does nothing else; fewer of them, by fused kernels") .. graph_hint(stage)
 end
 
 

@@ -21,11 +21,16 @@ local function is_of_layers(results, stage, kernel)
 end
 
 
-local function notes_of(group, copies, stage)
+-- all: both together.
+local function notes_of(all, group, copies, stage)
   local notes = {}
+  if group.calls > 0 and copies.calls > 0 then
+    notes[1] = evidence.seen("%N moves take %T, %P of the stage's GPU time", all.calls, all.ns,
+      evidence.part(all.ns, stage.gpu_time_ns))
+  end
   if group.calls > 0 then
-    notes[1] = evidence.seen("%N copies, joins, gathers and permutations take %T, %P of the "
-      .. "stage's GPU time", group.calls, group.ns, group.share)
+    notes[#notes + 1] = evidence.seen("%N copies, joins, gathers and permutations take %T, %P of "
+      .. "the stage's GPU time", group.calls, group.ns, group.share)
   end
   if copies.calls > 0 then
     notes[#notes + 1] = evidence.seen("%N{copy} within the GPU's memory take %T, %P of the stage's "
@@ -72,7 +77,7 @@ function rule.examine_stage(results, stage, report)
   if share >= WORTH then
     report.finding {
       title = ("%s spends its GPU time on moving data"):format(stage.name),
-      evidence = evidence.with_kernels(notes_of(group, copies, stage), group, stage),
+      evidence = evidence.with_kernels(notes_of(all, group, copies, stage), group, stage),
       try = remedy(results, copies),
       changes = changes_of(stage, group, copies),
       assumption = "none of the moves is needed",

@@ -4,6 +4,9 @@ local lists = require "llmprof.tables.lists"
 
 local rule = { name = "rank_late", of_ranks = true }
 
+-- With more ranks than this, CPU times are listed of the late one and the next one alone.
+local FEW = 8
+
 local function entry_of(made, rank) return lists.find(made.ranks, "rank", rank) end
 
 
@@ -37,11 +40,12 @@ local function lateness(made)
 end
 
 
--- The CPU time of a step on the late rank and the next one, which limit the gain.
+-- The CPU time of a step on each rank: those of the late one and the next one limit the gain.
 local function cpu_times(made)
   local said = {}
   for _, own in ipairs(made.ranks) do
-    if own.cpu_ns and (own.rank == made.rank or own.rank == made.next_rank) then
+    if own.cpu_ns and (#made.ranks <= FEW or own.rank == made.rank or own.rank == made.next_rank)
+    then
       said[#said + 1] = evidence.say("rank %d %T", own.rank, own.cpu_ns)
     end
   end

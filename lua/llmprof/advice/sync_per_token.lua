@@ -141,7 +141,7 @@ local function examine_launches(results, stage, report)
   if calls < math.max(LEAST, OF_LAUNCHES * launches) then
     return evidence.say("%N{waiting call} for %N launches of %s", calls, launches, stage.name)
   end
-  report_waits(results, stage, stage.waits, {
+  report_waits(results, stage, stage.waits or {}, {
     title = evidence.say("%s waits for the GPU %N times, with %N launches", stage.name, calls,
       launches),
     try = "launch ahead: wait once where the CPU needs a result; let work that depends on other "

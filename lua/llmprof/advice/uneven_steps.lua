@@ -18,14 +18,20 @@ local tries = {
 }
 
 local FIRST_USE = "look for what happens once in a while: kernels that are compiled or loaded at "
-  .. "their first use, files, caches that grow"
+  .. "their first use (warm up with every shape that is served), files, caches that grow"
 
 local OTHER = "look at what the program calls then, and move it out of the loop"
 
 
--- "6 of 63 steps, one every 10, are 20.00 ms longer, before the step, CPU outside CUDA"
+local function ordinal(number)
+  local ending = number // 10 % 10 ~= 1 and ({ "st", "nd", "rd" })[number % 10] or "th"
+  return number .. ending
+end
+
+
+-- "6 of 63 steps, every 10th, are 20.00 ms longer, before the step, CPU outside CUDA"
 local function title_of(slow)
-  local pattern = slow.every and (", one every %d,"):format(slow.every)
+  local pattern = slow.every and (", every %s,"):format(ordinal(slow.every))
     or slow.groups == 1 and ", one after the other,"
     or slow.groups and (", in %d groups,"):format(slow.groups) or ""
   local place = slow.where and (", %s the step"):format(slow.where) or ""

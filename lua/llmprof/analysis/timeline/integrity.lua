@@ -274,10 +274,10 @@ end
 -- ---- what the profiler cost ----
 
 -- A stage that takes longer by this share or more is not what runs in production.
-integrity.INFLATED = 0.2
+local INFLATED = 0.2
 
 -- How to trace less with what recorded a timeline: recorder.name, or a name of a tool; nil: nsys.
-function integrity.trace_less(name)
+local function trace_less(name)
   if name and name:find("collector", 1, true) then return "trace less (collector.sources=off)" end
   return name and name:find "%.profiler$" and "trace less" or "trace less (nsys=light)"
 end
@@ -285,14 +285,18 @@ end
 
 local function inflation(state)
   if not state.overhead then return nil end
-  local worst = lists.largest(state.overhead.stages, function(stage)
-    return stage.certain ~= false and stage.inflation
+  local slowed = lists.filtered(state.overhead.stages, function(stage)
+    return stage.certain ~= false and stage.inflation >= INFLATED
   end)
-  if not worst or worst.inflation < integrity.INFLATED then return nil end
-  return { level = "warning", text = ("%s is %s slower under the profiler than without it"):format(
-    worst.name, percent(worst.inflation)),
-    fix = integrity.trace_less(state.reader) .. "; times are those of the plain runs, what the CPU "
-      .. "did and how long the GPU was idle are not" }
+  if #slowed == 0 then return nil end
+  local said = lists.map(lists.sort(slowed, "-inflation", "name"), function(stage)
+    return ("%s by %s"):format(stage.name, percent(stage.inflation))
+  end)
+  return { level = "warning",
+    text = "slower under the profiler than without it: " .. table.concat(said, ", "),
+    fix = "take times from the plain runs, as reports do; what the CPU did and how long the GPU "
+      .. "was idle are the profiled run's: " .. trace_less(state.reader)
+      .. " to see them as they are" }
 end
 
 

@@ -15,7 +15,7 @@ describe("advice large_elementwise", function()
   it("finds the long launches of kernels that only move or add", function()
     assert.equal([[
 25 % of the GPU time of decode goes into large additions and copies (decode, confidence medium)
-- 10 long launches take 20.00 ms (timeline)
+- 10 long kernels, 20.00 ms together (timeline)
 - kernel 3, elementwise: 40 calls, 400.00 µs (timeline)
 - kernel 4, copy/cast: 40 calls, 400.00 µs (timeline)
 try: fuse them into the kernel before or after: attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the matmul, torch.compile

@@ -10,6 +10,7 @@ decode is CPU-bound (decode, confidence high)
 - it takes 100.00 ms, of which the GPU works 20.00 ms (timeline)
 - while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
 - 1,000 launches, 9.00 ms in launching calls (timeline)
+- 100 kernels per step (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
 change: scale(cpu "decode", 0)
 if the CPU takes no time at all; the GPU's own work stays as it is
@@ -22,6 +23,7 @@ decode is CPU-bound (decode, confidence high)
 - it takes 70.00 ms, of which the GPU works 20.00 ms (plain runs)
 - under the profiler, while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
 - under the profiler, 1,000 launches, 9.00 ms in launching calls (timeline)
+- 100 kernels per step (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
 change: scale(cpu "decode", 0)
 if the CPU takes no time at all; the GPU's own work stays as it is

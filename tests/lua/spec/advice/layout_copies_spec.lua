@@ -34,6 +34,16 @@ kernels: 4
     assert.equal("", support.said("layout_copies", results))
   end)
 
+  it("begins with the sum of what kernels and copies move", function()
+    assert.matches("\n%- 110 moves take 28.00 ms, 35 %% of the stage's GPU time [^\n]+\n"
+      .. "%- 100 copies",
+      support.said("layout_copies", support.results { stages = { support.decode() },
+        kernels = { support.kernel { name = "direct_copy_kernel_cuda", category = "copy/cast",
+          calls = 100, mean_ns = 80000 } },
+        transfers = { { stage = "decode", direction = "device to device", calls = 10,
+          gpu_time_ns = 20e6 } } }))
+  end)
+
   it("is silent about less, about casts and about gathers of embeddings", function()
     assert.equal("", said { name = "CatArrayBatchedCopy", calls = 100, mean_ns = 79000 })
     assert.equal("", said { name = "direct_copy_kernel<LoadWithCast>", mean_ns = 200000 })

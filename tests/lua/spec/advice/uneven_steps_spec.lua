@@ -12,7 +12,7 @@ describe("advice uneven_steps", function()
 
   it("finds steps that are longer again and again", function()
     local text = said()
-    assert.matches("6 of 63 steps, one every 10, are 20.00 ms longer, before the step, CPU outside "
+    assert.matches("6 of 63 steps, every 10th, are 20.00 ms longer, before the step, CPU outside "
       .. "CUDA (decode, confidence high)", text, 1, true)
     assert.matches("- the first of them is step 10; half of all steps take less than 25.00 ms",
       text, 1, true)
@@ -21,9 +21,10 @@ describe("advice uneven_steps", function()
   end)
 
   it("says what it knows of the place, the pattern and the part", function()
-    assert.matches("one every 2, are 300.00 µs longer, inside the step, the GPU works longer",
+    assert.matches("every 2nd, are 300.00 µs longer, inside the step, the GPU works longer",
       said { every = 2, where = "inside", part = "gpu", excess_ns = 3e5 }, 1, true)
-    assert.matches("of 63 steps, in 2 groups, are", said { every = false, groups = 2 }, 1, true)
+    assert.matches("every 11th, are", said { every = 11 }, 1, true)
+    assert.matches("every 23rd, are", said { every = 23 }, 1, true)
   end)
 
   it("is silent about little of the time, and where the part is not known", function()
