@@ -290,10 +290,11 @@ local function inflation(state)
   end)
   if #slowed == 0 then return nil end
   local said = lists.map(lists.sort(slowed, "-inflation", "name"), function(stage)
-    return ("%s by %s"):format(stage.name, percent(stage.inflation))
+    return ("%s %s"):format(stage.name, percent(stage.inflation))
   end)
-  return { level = "warning",
-    text = "slower under the profiler than without it: " .. table.concat(said, ", "),
+  said[1] = ("%s is %s slower under the profiler than without it"):format(slowed[1].name,
+    percent(slowed[1].inflation))
+  return { level = "warning", text = table.concat(said, ", "),
     fix = "take times from the plain runs, as reports do; what the CPU did and how long the GPU "
       .. "was idle are the profiled run's: " .. trace_less(state.reader)
       .. " to see them as they are" }

@@ -22,10 +22,10 @@ blocking
   it("tells of a stage that the profiler slowed down", function()
     assert.equal([[
 some figures of the capture need a second look (no stage, confidence medium)
-- slower under the profiler than without it: decode by 45 % (integrity check inflation)
+- decode is 45 % slower under the profiler than without it (integrity check inflation)
 try: trace less (nsys=light)
 ]], said("fair", { name = "inflation", level = "warning", fix = "trace less (nsys=light)",
-      text = "slower under the profiler than without it: decode by 45 %" }))
+      text = "decode is 45 % slower under the profiler than without it" }))
   end)
 
   it("is silent about a good capture, and leaves clocks to another rule", function()

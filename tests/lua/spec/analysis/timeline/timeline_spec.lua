@@ -2,6 +2,7 @@
 local breakdown = require "llmprof.analysis.stages.breakdown"
 local integrity = require "llmprof.analysis.timeline.integrity"
 local kernels = require "llmprof.analysis.kernels.table"
+local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local timeline = require "tests.lua.support.timeline"
 local traces = require "tests.lua.support.traces"
@@ -315,6 +316,10 @@ call 100 102 id=1 cudaLaunchKernel
         stages = { { name = "decode", inflation = inflation, certain = certain } } } }.verdict
     end
     assert.same({ "fair", "good", "good" }, { judged(0.92), judged(0.92, false), judged(0.19) })
+    assert.equal("decode is 92 % slower under the profiler than without it, prefill 45 %",
+      lists.find(integrity.judge { trace = traces.open("small"), overhead = { runs = 1, stages = {
+        { name = "prefill", inflation = 0.45 }, { name = "decode", inflation = 0.92 },
+        { name = "mixed", inflation = 0.1 } } } }.checks, "name", "inflation").text)
   end)
 
   it("sees graphs by their nodes, or as one", function()
