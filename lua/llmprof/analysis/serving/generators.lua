@@ -117,7 +117,9 @@ local function of_serving_table(body)
   local said = {}
   for label, value in body:gmatch "([^\n:]+):%s+([%d.]+)[^\n]*" do
     label = label:match "^%s*(.-)%s*$"
-    said[LABELS[label] or label:lower():gsub(" %(ms%)$", "_ms"):gsub(" ", "_")] = tonumber(value)
+    local times = label:match "^(.*) %(ms%)$"
+    local key = LABELS[label] or times and times:lower():gsub(" ", "_") .. "_ms"
+    if key then said[key] = tonumber(value) end
   end
   return of_serving(said)
 end

@@ -72,12 +72,15 @@ function served.load(metrics)
   local given = metrics and metrics.load
   if not given then return nil end
   local seconds = number(given.duration_s)
+  local errors = json.list(lists.map(given.errors or {}, function(entry)
+    return { text = entry.text, count = entry.count }
+  end))
   local answer = times_of(metrics, "ms", given.answer)
   return { kind = given.kind, generator = given.generator, arrivals = given.arrivals,
     rate_per_s = number(given.rate_per_s),
     planned_per_s = number(given.planned_per_s), held_per_s = number(given.held_per_s),
     requests = given.requests, completed = given.completed, failed = given.failed,
-    errors = #(given.errors or {}) > 0 and given.errors or nil, unread = given.unread,
+    errors = #errors > 0 and errors or nil, unread = given.unread,
     duration_ns = seconds and seconds * 1e9,
     completed_per_s = number(given.completed_per_s) or ratio(given.completed, seconds),
     tokens_per_s = number(given.tokens_per_s)

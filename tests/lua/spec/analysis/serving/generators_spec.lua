@@ -67,6 +67,14 @@ describe("what a load generator left beside a trace", function()
     return generators.read(top() .. "/edited.json")
   end
 
+  it("takes no other line of a log for a figure of the table", function()
+    local body = assert(fs.read(FOLDER .. "sglang.log"))
+    assert(fs.write(top() .. "/more.log", body .. "Duration: 7\nFailed: 9\nCompleted: 9\n"))
+    local made = generators.read(top() .. "/more.log").load
+    assert.same({ 11.31, 50 }, { made.duration_s, made.completed })
+    assert.is_nil(made.failed)
+  end)
+
   it("takes no list of requests that is cut or of other things", function()
     for _, key in ipairs { "output_lens", "itls" } do
       for _, value in ipairs { "7", "null", "[1]", "[null, null, null, null]" } do
