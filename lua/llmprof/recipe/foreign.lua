@@ -28,12 +28,17 @@ local steps = { nsys = "timeline", ncu = "counters.by" }
 
 -- Names that nothing here stands for by itself: what to use instead.
 local refused = {
-  ["model.target"] = "choose the model with model.arch, model.config, model.path or model.preset",
-  ["inputs.manifest"] = "a recipe whose workload takes a list of inputs declares inputs.manifest",
+  ["model.target"] = "choose the model with model.arch, model.config, model.path or the "
+    .. "recipe's model.preset",
+  ["inputs.manifest"] = "this recipe's workload takes no list of inputs; one that does declares "
+    .. "the option inputs.manifest",
   ["run.stage1_repeats"] = "choose samples with dataset.sampling.*, repeats with infer.repeats",
-  ["repeats"] = "infer.repeats is how often it runs, repeats.skip_first which of them count",
-  ["runners"] = "nothing is analysed inside the workload; operators=off leaves its profiler out",
-  ["pipeline.static_analysis.enable"] = "the model's description has it: model.arch, model.config",
+  ["repeats"] = "infer.repeats is how often the workload runs, repeats.skip_first which of them "
+    .. "count",
+  ["runners"] = "nothing is analysed inside the workload while it is profiled; operators=off "
+    .. "leaves its own profiler out",
+  ["pipeline.static_analysis.enable"] = "parameters, FLOP and bytes come from the model's "
+    .. "description: model.arch, model.config",
   ["hydra.run.dir"] = "out=FOLDER is where the bundle goes, run.root=FOLDER where runs are kept",
   ["hydra.job.chdir"] = "the workload runs where llmprof was started, or in the recipe's cwd",
 }

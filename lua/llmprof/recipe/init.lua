@@ -45,19 +45,19 @@ recipe.fields = {
 local function bad(path, message) errors.raise("usage", message, { path = path }) end
 
 
--- Refuse a field that is none of a table's. what: how the table is called; more: the keys that lead
--- to it.
-local function check_known(known, what, key, ...)
+-- Refuse a field that is none of a table's. what: how the table is called; form: what it is like
+-- ("" to leave it out); more: the keys that lead to it.
+local function check_known(known, what, form, key, ...)
   if known[key] then return end
   local path = { ... }
   path[#path + 1] = key
-  bad(path, ("%s has no field '%s'%s"):format(what, tostring(key),
-    keys.suggestion(tostring(key), keys.sorted(known))))
+  bad(path, ("%s has no field '%s'%s%s"):format(what, tostring(key),
+    keys.suggestion(tostring(key), keys.sorted(known)), form))
 end
 
 
 local function check_field(name, value)
-  check_known(recipe.fields, "a recipe", name)
+  check_known(recipe.fields, "a recipe", "", name)
   local field = recipe.fields[name]
   if value == nil and field.required then
     bad({}, ("a recipe needs the field '%s'"):format(name))
@@ -90,7 +90,7 @@ local function add_stage(stages, seen, stage)
   if type(stage) ~= "table" then stage = { stage } end
   local parent = check_stage_name(stage[1], seen)
   for _, key in ipairs(keys.sorted(stage)) do
-    check_known(stage_fields, ("stage '%s'"):format(parent), key, "stages", stage[1])
+    check_known(stage_fields, ("stage '%s'"):format(parent), "; " .. STAGE, key, "stages", stage[1])
   end
   if type(stage.children or {}) ~= "table" then bad({ "stages", parent, "children" }, STAGE) end
   local step = stage.step and check_stage_name(stage.step, seen, parent, "step")
@@ -114,7 +114,7 @@ local function check_option(key, declaration)
     bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
   end
   for _, name in ipairs(keys.sorted(declaration)) do
-    check_known(option_fields, ("option '%s'"):format(key), name, "options", key)
+    check_known(option_fields, ("option '%s'"):format(key), "", name, "options", key)
   end
 end
 
@@ -122,7 +122,7 @@ end
 -- ---- sections of the report ----
 
 local SECTION = 'a name, { "name", rows = 10, columns = { "key", ... } } or { title = "Title", '
-  .. "rows = function(results) ... end }"
+  .. 'rows = function(results) ... end, columns = { "key", { "key", "Title", digits = 2 } } }'
 local section_fields = { [1] = true, name = true, title = true, rows = true, columns = true }
 
 
@@ -155,7 +155,7 @@ end
 local function check_section(given)
   local is_own, name = given[1] == nil, tostring(given[1] or given.name or given.title)
   for _, key in ipairs(keys.sorted(given)) do
-    check_known(section_fields, "a section", key, "report", name)
+    check_known(section_fields, "a section", "; it is " .. SECTION, key, "report", name)
   end
   local rows, columns = given.rows, given.columns
   local fits
@@ -164,7 +164,9 @@ local function check_section(given)
   else
     fits = type(given[1]) == "string" and not given.title and not given.name
       and (rows == nil or math.type(rows) == "integer" and rows > 0)
-      and (given[1] ~= "all" or not (rows or columns))
+  end
+  if given[1] == "all" and (rows or columns) then
+    bad({ "report", name }, "rows and columns are of one section; 'all' has none of its own")
   end
   if fits and columns ~= nil then
     fits = type(columns) == "table" and #columns > 0

@@ -28,7 +28,8 @@ local function server_options(engine)
     ["server.program"] = { "The program that serves", engine.program, runs = true },
     ["server.port"] = { "Where it listens, on 127.0.0.1", engine.port, min = 1, max = 65535 },
     ["server.url"] = { "http://HOST:PORT of one that runs already, and is left running", "" },
-    ["server.session"] = { "Of that one, its session of nsys launch --session-new=NAME", "" },
+    ["server.session"] = { "Of that one, the session of nsys launch --session-new=NAME in which "
+      .. "it was started", "" },
     ["server.spools"] = { "Of that one, the folder of its collector, with capture=builtin", "" },
     ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
     ["server.ready_timeout_s"] = { "Seconds to wait until it is ready", 900, min = 1 },
@@ -43,7 +44,8 @@ local load_options = {
   ["load.rounds"] = { "Rounds of requests inside the window", 3, min = 1 },
   ["load.warmup"] = { "Rounds before that", 2, min = 0 },
   ["load.concurrency"] = { "Requests of a round, sent at once", 1, min = 1 },
-  ["load.rate"] = { "Requests per second, in place of rounds; 0: rounds", 0.0, min = 0 },
+  ["load.rate"] = { "Requests per second, each at a time of its own, in place of rounds; 0: "
+    .. "rounds", 0.0, min = 0 },
   ["load.arrivals"] = { "Pauses between them", "poisson", choices = { "poisson", "constant" } },
   ["load.requests"] = { "How many of them", 64, min = 1 },
   ["load.prompt_lengths"] = { "Tokens of prompts, in place of infer.prompt_tokens: "

@@ -51,12 +51,12 @@ function user.settings()
 end
 
 
--- What is set for a key, else its default.
+-- What is set for a key; its default where nothing is, or an empty text.
 function user.value(key)
   local tree, path = user.settings()
   local value = keys.at(tree, key)
   if value == nil then value = tree[key] end
-  if value == nil or value == yaml.null then return defaults[key][2] end
+  if value == nil or value == "" or value == yaml.null then return defaults[key][2] end
   return settings.check(key, defaults[key], value, path)
 end
 

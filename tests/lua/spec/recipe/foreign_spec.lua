@@ -60,10 +60,10 @@ describe("llmprof.recipe.foreign", function()
 
   it("names what replaces a word that has no key", function()
     assert.same({ "usage", "'model.target' is not a key here", "choose the model with model.arch, "
-      .. "model.config, model.path or model.preset" },
+      .. "model.config, model.path or the recipe's model.preset" },
       failure(compose, { "+model.target=alt" }))
-    assert.same({ "usage", "'repeats' is not a key here", "infer.repeats is how often it runs, "
-      .. "repeats.skip_first which of them count" }, failure(compose, { "repeats=1" }))
+    assert.same({ "usage", "'repeats' is not a key here", "infer.repeats is how often the workload "
+      .. "runs, repeats.skip_first which of them count" }, failure(compose, { "repeats=1" }))
     assert.same({ "usage", "'dataset/sampling@dataset.sampling=default' is no setting",
       "a preset is chosen by its group, nsys=light; the keys of a dataset are set one by one" },
       failure(compose, { "dataset/sampling@dataset.sampling=default" }))

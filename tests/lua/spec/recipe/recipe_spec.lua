@@ -68,7 +68,7 @@ describe("llmprof.recipe declarations", function()
     assert.equal(form, refusal { stages = { { "a", children = { 5 } } } })
     assert.equal("stage 'a' is declared twice", refusal { stages = { "a", "a" } })
     assert.equal("stage 'a' is declared twice", refusal { stages = { { "a", step = "a" } } })
-    assert.equal("stage 'a' has no field 'child'",
+    assert.equal("stage 'a' has no field 'child'; " .. form,
       refusal { stages = { { "a", child = { "b" } } } })
     assert.equal(form, refusal { stages = { { "a", children = "b" } } })
   end)

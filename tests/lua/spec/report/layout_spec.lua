@@ -96,7 +96,7 @@ describe("the layout of reports", function()
     assert.matches("^a section has no field 'row'", refusal { { "stages", row = 4 } })
     assert.matches("^a section of the report is a name", refusal { { title = "T" } })
     assert.matches("^a section of the report is a name", refusal { { "stages", rows = 0 } })
-    assert.matches("^a section of the report is a name", refusal { { "all", rows = 3 } })
+    assert.matches("^rows and columns are of one section", refusal { { "all", rows = 3 } })
     assert.matches("^a section of the report is a name", refusal { { "stages", columns = { 5 } } })
     local ok, err = errors.call(render.full, results.full(), layout_of { { title = "T",
       rows = function() return { 5 } end } })
