@@ -22,6 +22,9 @@ local LEAST_SLOW, HITS = 3, 0.8
 -- A few show no pattern, but count if each takes this many times as long as half of the steps.
 local MANY_TIMES = 8
 
+-- Slow ones elsewhere are no more than this part of those at the places of a pattern.
+local ELSEWHERE = 0.5
+
 -- Percent of values that are off by a standard deviation or less.
 local WITHIN = 68
 
@@ -42,34 +45,56 @@ local function excesses_of(lengths)
 end
 
 
--- Slow ones that are looked at.
-local MOST_SLOW = 256
+-- The slow ones at every N-th place from one on, and what they take together; 0 where that is no
+-- pattern.
+local function at_places(excess, count, first, every)
+  local places, ns, all = {}, 0, 0
+  for place = first, count, every do
+    all = all + 1
+    if excess[place] then places[#places + 1], ns = place, ns + excess[place] end
+  end
+  if #places < LEAST_SLOW or #places < HITS * all then return places, 0 end
+  local usual = statistics.median(lists.map(places, function(place) return excess[place] end))
+  local elsewhere = lists.filtered(sorted_keys(excess), function(place)
+    return (place - first) % every ~= 0 and excess[place] > usual / 2
+  end)
+  return places, #elsewhere <= ELSEWHERE * #places and ns or 0
+end
 
--- Do places follow each other at about one distance, but for some that are missed? That, or nil.
+
+-- The longest period that is looked for.
+local MOST_EVERY = 256
+
+-- The period that explains most: places, every.
+local function periodic(excess, count)
+  local best, most, found = nil, 0, nil
+  for every = 2, math.min(count // LEAST_SLOW, MOST_EVERY) do
+    for first = 1, every do
+      local places, ns = at_places(excess, count, first, every)
+      if ns > most then best, most, found = places, ns, every end
+    end
+  end
+  return best, found
+end
+
+
+-- Do places follow each other at about one distance? That, or nil.
 local function distance_of(places)
   local distances = {}
   for i = 2, #places do distances[i - 1] = places[i] - places[i - 1] end
   local usual = math.floor(statistics.median(distances) + 0.5)
-  local near = lists.filtered(distances, function(one)
-    return math.abs(one - usual) <= 1 or one % usual == 0
-  end)
+  local near = lists.filtered(distances, function(one) return math.abs(one - usual) <= 1 end)
   return usual > 2 and #near >= HITS * #distances and usual or nil
 end
 
 
--- The slowest at about one distance, as many as there are: those at every N-th place where nearly
--- all are there, else all, as other steps shift them. And that distance.
+-- The slowest at about one distance, as many as there are, where other steps shift them.
 local function spaced(excess)
   local slowest = lists.stable(sorted_keys(excess), function(place) return -excess[place] end)
-  for count = math.min(#slowest, MOST_SLOW), LEAST_SLOW + 1, -1 do
+  for count = math.min(#slowest, MOST_EVERY), LEAST_SLOW + 1, -1 do
     local places = lists.sort(lists.first(slowest, count))
     local every = distance_of(places)
-    if every then
-      local aligned = lists.largest(lists.grouped(places, function(place)
-        return place % every
-      end), function(own) return #own end)
-      return #aligned >= HITS * #places and aligned or places, every
-    end
+    if every then return places, every end
   end
   return nil
 end
@@ -111,7 +136,8 @@ function uneven_steps.find(lengths)
   if #lengths < LEAST_STEPS then return nil end
   local excess, median, count = excesses_of(lengths)
   if 2 * count > #lengths then return nil end
-  local places, every = spaced(excess)
+  local places, every = periodic(excess, #lengths)
+  if not places then places, every = spaced(excess) end
   local groups
   if not places then places, groups = clustered(excess, #lengths) end
   places = places or lists.filtered(sorted_keys(excess), function(place)

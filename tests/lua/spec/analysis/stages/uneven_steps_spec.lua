@@ -27,6 +27,9 @@ describe("slow steps again and again", function()
     local longer = every(6, 3, 5e6)
     longer[4], longer[21] = 30e6, nil
     assert.equal(6, uneven_steps.find(lengths(longer)).every)
+    longer[29] = 40e6
+    assert.equal(6, uneven_steps.find(lengths(longer)).every)
+    assert.equal(20, uneven_steps.find(lengths(every(20, 20, 5e6))).every) -- three of them
   end)
 
   it("are so though other steps shift them", function()
