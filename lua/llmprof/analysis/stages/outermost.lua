@@ -320,8 +320,9 @@ end
 -- Ranges of a trace that are no stage of the recipe, where one of its stages is missing: the
 -- longest, and which may be meant.
 
--- Tags that are looked at, and those told.
-local LOOKED_AT, MOST_TOLD = 16, 4
+-- Tags that are looked at, those told, and the fewest letters that a tag and a name share at their
+-- beginning to be alike.
+local LOOKED_AT, MOST_TOLD, LEAST_LETTERS = 16, 4, 3
 
 
 -- Tags of ranges that are no stage, and in none, the longest in all first. declared: stages of the
@@ -338,14 +339,23 @@ function outermost.unmatched(trace, declared)
 end
 
 
--- "it has 'decod', 'load'; did you mean 'decod'?"; nil without ranges.
+-- The tag that a name of a stage may mean: spelled nearly like it, or its beginning.
+local function meant(tags, name)
+  return keys.nearest(name, tags) or lists.filtered(tags, function(tag)
+    local count = math.min(#tag, #name)
+    return count >= LEAST_LETTERS and tag:sub(1, count):lower() == name:sub(1, count):lower()
+  end)[1]
+end
+
+
+-- "it has 'dec', 'load'; did you mean 'dec'?"; nil without ranges.
 -- tags: of outermost.unmatched; name: of a missing stage, or nil.
 function outermost.unmatched_words(tags, name)
   if #tags == 0 then return nil end
   local said = lists.map(lists.first(tags, MOST_TOLD), function(tag) return "'" .. tag .. "'" end)
-  local near = name and keys.nearest(name, tags)
+  local tag = name and meant(tags, name)
   return "it has " .. table.concat(said, ", ")
-    .. (near and ("; did you mean '%s'?"):format(near) or "")
+    .. (tag and ("; did you mean '%s'?"):format(tag) or "")
 end
 
 

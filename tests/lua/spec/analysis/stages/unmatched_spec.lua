@@ -19,6 +19,7 @@ describe("ranges that are no stage", function()
     { { name = "prefill" }, { name = "decode" } })
 
   it("are told, the longest first, and which may be meant", function()
+    assert.equal("it has 'dec', 'tok'; did you mean 'dec'?", words(list, "decode"))
     assert.equal("it has 'dec', 'tok'; did you mean 'tok'?", words(list, "toc"))
     assert.equal("it has 'dec', 'tok'", words(list, "sam"))
   end)
