@@ -84,10 +84,14 @@ end
 
 -- The series of each of the GPUs that ran the stages, or nil and why there is none.
 local function all_series(state)
-  local by_gpu = lists.grouped(lists.filtered(state.samples or {}, function(sample)
-    return (sample.power_w or sample.energy_j) and sample.time_ns
-  end), "index")
-  if #by_gpu == 0 then return nil, "nothing sampled the power of the GPU" end
+  local drawn = lists.filtered(state.samples or {}, function(sample)
+    return sample.power_w or sample.energy_j
+  end)
+  local by_gpu = lists.grouped(lists.filtered(drawn, "time_ns"), "index")
+  if #by_gpu == 0 then
+    return nil, #drawn == 0 and "nothing sampled the power of the GPU"
+      or "its samples of power have no wall-clock times, as an older llmprof took them"
+  end
   if #by_gpu > 1 or #(state.environment.devices or {}) ~= 1 then
     local ran = running_cost.gpus_of(state.environment)
     by_gpu = lists.filtered(by_gpu, function(own) return ran[own[1].index] end)

@@ -118,10 +118,14 @@ describe("llmprof.analysis.stages.running_cost", function()
   end)
 
   it("says why there is no energy", function()
+    local without = samples(draw)
+    for _, sample in ipairs(without) do sample.time_ns = nil end
     local several = samples(draw)
     several[2].index = 1
     for why, more in pairs {
       ["nothing sampled the power of the GPU"] = {},
+      ["its samples of power have no wall-clock times, as an older llmprof took them"] =
+        { samples = without },
       ["which of the sampled GPUs ran it is not known"] = { samples = several },
       ["the timeline has no wall clock"] = { samples = samples(draw),
         trace = { info = function() return {} end } },
