@@ -25,7 +25,8 @@ local limits = { where = { "trace" },
 --
 -- Each byte of a matrix that comes from L2 serves one pass: 2 FLOP for every token
 -- of the pass and every number in it. A product that issues PADDED times as many
--- FLOP per byte fills the rest of its tiles with nothing. Bytes are read more than
+-- FLOP per byte fills the rest of its tiles with nothing. Parts of a stage have the tokens
+-- of their own description, experts those that are routed to each. Bytes are read more than
 -- once, so that tiles are filled at least this many times over.
 
 -- Several tokens of a prefill, and numbers of fewer bits than are multiplied, are not
@@ -33,30 +34,50 @@ local limits = { where = { "trace" },
 local PADDED = 4
 
 
--- How many times as many FLOP per byte of L2 as the tokens of a pass can need; nil where that
+-- FLOP that each byte of the weights of a described stage serves, at most: of its own products, and
+-- of its experts by themselves, each of which has a part of the tokens. nil where it has none.
+local function described(stage)
+  local function most(pattern)
+    return select(2, lists.largest(stage.cost and stage.cost.parts or {}, function(part)
+      local encoder, name = part.name:match "^(.-): (.*)$"
+      local own = stage.parent or not encoder or encoder == "decoder"
+      return own and (name or part.name):find(pattern) and part.flops > 0
+        and part.weight_bytes > 0 and part.flops / part.weight_bytes or nil
+    end))
+  end
+  return most "", most "^experts$"
+end
+
+
+-- How many times as many FLOP per byte of L2 as the tokens can need; nil where that
 -- is not known or not much.
-local function padding_of(kernel, tokens)
+local function padding_of(kernel, needs)
   local counted = kernel.counters
-  if not (counted and tokens and kernel.category == "gemm") then return nil end
+  if not needs or not counted then return nil end
   local bytes, flop = counted.l2_bytes_per_launch, counted.tensor_flop_per_launch
   local width = counted.tensor_format and quantisation.bytes(counted.tensor_format)
   if not (bytes and flop and width) or bytes <= 0 then return nil end
-  local times = flop / bytes / (2 * tokens / width)
-  return times >= PADDED and times or nil
+  local most = kernel.category == "moe" and needs.experts -- FLOP per byte
+    or kernel.category == "gemm" and (needs.product or needs.tokens and 2 * needs.tokens / width)
+  local times = most and flop / bytes / most
+  return times and times >= PADDED and times or nil
 end
 
 
 -- Give the counters of kernels that fill tiles their `padding`. stages, kernels: of
 -- results; run: what the run did { batch, prompt_tokens }, or nil.
 function limits.add_padding(stages, kernels, run)
-  local tokens = {} -- that a pass has at most: one of each sequence, or those of the prompts
-  for _, stage in ipairs(run and run.batch and stages or {}) do
-    local role = not stage.parent and range_name.role(stage.name)
-    tokens[stage.name] = role == "decode" and run.batch
-      or role == "prefill" and run.prompt_tokens and run.batch * run.prompt_tokens or nil
+  local needs = {}
+  for _, stage in ipairs(stages) do
+    local role, batch = range_name.role(stage.name), not stage.parent and run and run.batch
+    local product, experts = described(stage)
+    -- tokens that one pass has at most: one of each sequence, or those of the prompts
+    local tokens = batch and (role == "decode" and batch
+      or role == "prefill" and run.prompt_tokens and batch * run.prompt_tokens) or nil
+    needs[stage.name] = { product = product, experts = experts, tokens = tokens }
   end
   for _, kernel in ipairs(kernels) do
-    local times = padding_of(kernel, tokens[kernel.part or kernel.stage])
+    local times = padding_of(kernel, needs[kernel.part or kernel.stage])
     if times then kernel.counters.padding = times end
   end
 end
