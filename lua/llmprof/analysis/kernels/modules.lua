@@ -101,7 +101,8 @@ end
 -- The ranges of the repeats that count; nil where stages are none on the CPU.
 local function used_ranges(trace, found)
   local ranges = stages.label_ranges(trace, check(trace:frame "ranges"), found)
-  return ranges and check(ranges:where { stage_range = stages.used_ranges(found) })
+  if not ranges or found.whole then return ranges end
+  return check(ranges:where { stage_range = stages.used_ranges(found) })
 end
 
 

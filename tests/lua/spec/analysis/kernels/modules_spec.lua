@@ -29,6 +29,13 @@ describe("ranges that name modules", function()
     assert.near(165 / 175, made.modules[1].share, 1e-9)
   end)
 
+  it("have times of the CPU where no stage is marked", function()
+    local made = times((marked:gsub("decode", "anything")))
+    assert.same({ "whole run", "model.layers.*", 165, 2, 180 }, { made.modules[1].stage,
+      made.modules[1].name, made.modules[1].gpu_ns, made.modules[1].calls,
+      made.modules[1].host_ns })
+  end)
+
   it("make layers and operators", function()
     local made = times(marked)
     assert.same({ { "model.layers.0", 120, 90 }, { "model.layers.1", 45, 90 } },
