@@ -5,11 +5,10 @@
 -- that part. Bytes are the share of the bus times its theoretical bandwidth. A stage that
 -- samples cover for less than COVERED of its time gets nothing; of others bytes are
 -- scaled to all of it.
+local statistics = require "llmprof.statistics"
 local efficiency = require "llmprof.analysis.stages.efficiency"
 local errors = require "llmprof.process.errors"
-local frame = require "llmprof.frame"
 local lists = require "llmprof.tables.lists"
-local spans = require "llmprof.spans"
 
 local sampled = { where = { "trace" },
   reads = { "ranks", "found", "stages", "kernels", "hardware", "overhead", "repeats" },
@@ -22,21 +21,38 @@ local NAMES = { "gpu", "sm", "tensor", "dram_read", "dram_write" }
 
 -- ---- samples ----
 
--- When any of some instances ran, as intervals.
-local function time_of(instances)
-  return frame.new(#instances, {
-    { name = "start", type = "integer", values = lists.map(instances, "start") },
-    { name = "end", type = "integer", values = lists.map(instances, "stop") } }):union()
+-- Of each GPU: starts and ends of its samples, and lists of values by name.
+local function by_device(frame, devices)
+  local list = {}
+  for _, device in ipairs(devices) do
+    local rows = errors.check(frame:where { device = device.id })
+    if #rows > 0 then
+      local made = { bandwidth = device.bandwidth, starts = rows:values "start",
+        ends = rows:values "end", values = {} }
+      for _, name in ipairs(NAMES) do made.values[name] = rows:values(name) end
+      list[#list + 1] = made
+    end
+  end
+  return list
 end
 
 
--- What samples of a GPU say of a time, by name: { amount, covered }, in percent ns and ns.
-local function sums_of(gpu, time)
-  local view = errors.check(gpu.samples:where {})
-  spans.cover(view, { start = "start", ["end"] = "end" }, { time }, "inside")
-  local amounts, covered = view:weigh(NAMES, "inside")
-  local sums = {}
-  for i, name in ipairs(NAMES) do sums[name] = { amount = amounts[i], covered = covered[i] } end
+-- What samples of a GPU say of instances, by name: { amount, covered }, in percent ns and ns.
+local function sums_of(gpu, instances)
+  local sums, starts, ends = {}, gpu.starts, gpu.ends
+  for _, name in ipairs(NAMES) do sums[name] = { amount = 0, covered = 0 } end
+  for _, instance in ipairs(instances) do
+    local start, stop = instance.start, instance.stop
+    for i = statistics.first_above(ends, start), statistics.first_above(starts, stop - 1) - 1 do
+      local length = math.min(ends[i], stop) - math.max(starts[i], start)
+      for name, values in pairs(gpu.values) do
+        local sum, value = sums[name], values[i]
+        if value then
+          sum.amount, sum.covered = sum.amount + value * length, sum.covered + length
+        end
+      end
+    end
+  end
   return sums
 end
 
@@ -49,23 +65,23 @@ local function covered_by(gpus, name)
 end
 
 
--- Mean share of one value over the instances on these GPUs, where samples cover all of this time.
-local function share(gpus, name, time)
+-- Mean share of one value over the instances on these GPUs, where samples cover them for `length`.
+local function share(gpus, name, length)
   local covered = covered_by(gpus, name)
-  if covered == 0 or covered < COVERED * time:covered() * #gpus then return nil end
+  if covered == 0 or covered < COVERED * length * #gpus then return nil end
   return lists.sum(gpus, function(gpu) return gpu.sums[name].amount end) / covered / 100
 end
 
 
--- Bytes of one instance, of this length, on all GPUs; nil where a bandwidth is not known.
-local function bytes_of(gpus, name, time, length)
+-- Bytes of one instance on all GPUs; nil where a bandwidth is not known.
+local function bytes_of(gpus, name, count, length)
   local total = 0
   for _, gpu in ipairs(gpus) do
-    local mean = share({ gpu }, name, time)
+    local mean = share({ gpu }, name, length)
     if not mean or not gpu.bandwidth then return nil end
     total = total + mean * gpu.bandwidth * length / 1e9
   end
-  return total
+  return total / count
 end
 
 
@@ -85,21 +101,20 @@ end
 
 
 local function record(results, stage, instances, given)
-  local time = time_of(instances)
-  if time:covered() == 0 then return nil end
-  local length = lists.sum(instances, function(one) return one.stop - one.start end) / #instances
+  local length = lists.sum(instances, function(one) return one.stop - one.start end)
+  if length == 0 then return nil end
   local gpus, made = lists.map(given.gpus, function(gpu)
-    return { bandwidth = gpu.bandwidth, sums = sums_of(gpu, time) }
+    return { bandwidth = gpu.bandwidth, sums = sums_of(gpu, instances) }
   end), {}
-  for _, name in ipairs { "gpu", "sm", "tensor" } do made[name] = share(gpus, name, time) end
-  made.dram_read_bytes = bytes_of(gpus, "dram_read", time, length)
-  made.dram_write_bytes = bytes_of(gpus, "dram_write", time, length)
+  for _, name in ipairs { "gpu", "sm", "tensor" } do made[name] = share(gpus, name, length) end
+  made.dram_read_bytes = bytes_of(gpus, "dram_read", #instances, length)
+  made.dram_write_bytes = bytes_of(gpus, "dram_write", #instances, length)
   if not next(made) then return nil end
   local _, covered = lists.largest(NAMES, function(name) return covered_by(gpus, name) end)
-  made.covered = covered / (time:covered() * #gpus)
+  made.covered = covered / (length * #gpus)
   local bytes, counted = efficiency.counted(stage, given.kernels, "dram_bytes_per_launch")
   if counted > 0 then made.counted_bytes, made.counted_share = bytes, counted end
-  add_quantities(made, results, stage, length)
+  add_quantities(made, results, stage, length / #instances)
   return made
 end
 
@@ -107,11 +122,9 @@ end
 -- Gives stages what samples of the trace say of them: stage.sampled. kernels: the list
 -- with counters.
 function sampled.add(results, trace, found, kernels)
-  local samples = errors.check(trace:frame "samples")
-  local given = { kernels = kernels, gpus = lists.map(trace:devices(), function(device)
-    local own = errors.check(samples:where { device = device.id })
-    return #own > 0 and { bandwidth = device.bandwidth, samples = own } or nil
-  end) }
+  local frame = errors.check(trace:frame "samples")
+  if #frame == 0 then return end
+  local given = { gpus = by_device(frame, trace:devices()), kernels = kernels }
   for _, stage in ipairs(#given.gpus > 0 and results.stages or {}) do
     local used = lists.filtered(found.instances, function(instance)
       return instance.used and instance.stage == stage.name
