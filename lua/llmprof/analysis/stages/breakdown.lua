@@ -79,7 +79,7 @@ end
 -- last goes on; means per instance) }. kernels: of analysis.kernels.table.
 function breakdown.waits_grouper(trace, ops, kernels)
   local api, of_name = check(trace:frame "api"), {}
-  local waiting_calls = check(api:where { name = waiting.names(trace, "sync") })
+  local waiting_calls = check(api:where { name = waiting.names(trace).sync or {} })
   for _, kernel in ipairs(kernels) do of_name[kernel.name] = kernel.category end
   local ops_of = by_thread(ops, of_name)
   return function(instances)

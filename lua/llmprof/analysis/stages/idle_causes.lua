@@ -40,10 +40,11 @@ end
 
 local BUSY = { "launch", "sync", "memory", "other" }
 
--- The names of a trace's API calls of a class.
-function waiting.names(trace, class)
+-- The names of a trace's API calls: a list by class.
+function waiting.names(trace)
   local names = lists.map(check(trace:frame "api"):group { by = { "name" } }, "name")
-  return lists.filtered(names, function(name) return waiting.class_of(name) == class end)
+  local _, by_class = lists.grouped(names, waiting.class_of)
+  return by_class
 end
 
 
@@ -71,19 +72,19 @@ function waiting.covered(trace, ops)
 end
 
 
--- What was made of traces: trace -> process, 0 for all -> classes of its calls.
+-- What was made of traces: trace -> names of its calls, and process, 0 for all -> their classes.
 local made = setmetatable({}, { __mode = "k" })
 
 
 -- A function from a process (nil: all of them) to what CUDA calls the threads of it that
 -- launch work were in, by class. ops: the trace's frame of all GPU operations.
 local function calls_by_class(trace, ops)
-  local api, known = api_of(trace), made[trace] or {}
+  local api, known = api_of(trace), made[trace] or { names = waiting.names(trace) }
   made[trace] = known
   return function(pid)
     local key = pid or 0
     known[key] = known[key] or classes.of(calls_of(api, ops, pid), "name",
-      lists.map(BUSY, function(class) return waiting.names(trace, class) end))
+      lists.map(BUSY, function(class) return known.names[class] or {} end))
     return known[key]
   end
 end
