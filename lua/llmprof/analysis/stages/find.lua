@@ -338,6 +338,7 @@ end
 -- stage end with the GPU's work, or a range in it ends at the same time as it does.
 local function cut_at_end(trace, instances, ops, covered)
   local last = lists.largest(instances, "stop")
+  if instances[#instances].stop == last.stop then last = instances[#instances] end -- innermost
   if last.cut or tail_of(last) < TAIL or last.done < select(2, ops:union():span()) then return end
   local others = lists.filtered(instances, function(instance)
     return instance ~= last and instance.stage == last.stage
