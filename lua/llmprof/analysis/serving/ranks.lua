@@ -59,6 +59,22 @@ local function inferred_steps(instances)
 end
 
 
+-- No step is a prefill that begins in a range of the process that says that it decodes.
+local function relabel(list, trace, pid)
+  local ranges = errors.check(trace:frame("ranges"):where { pid = pid })
+  local tags = lists.filtered(lists.map(ranges:group { by = { "tag" } }, "tag"), function(tag)
+    return range_name.role(tag) == "decode"
+  end)
+  local decodes = errors.check(ranges:where { tag = tags }):union()
+  for _, step in ipairs(list) do
+    if step.phase == "prefill" and decodes:covered(step.start, step.start + 1) > 0 then
+      step.phase = "decode"
+    end
+  end
+  return list
+end
+
+
 -- The trace as a rank of it sees it, for what looks at operations and ranges alone.
 local function seen_by(trace, member)
   return { frame = function(_, name)
@@ -80,7 +96,7 @@ local function infer_steps(trace, member, alone, found)
   local instances = made and made.instances or {}
   for _, instance in ipairs(instances) do instance.wall = instance.stop - instance.start end
   cold.judge(instances, cold.number_repeats(STAGES, instances), "auto")
-  return inferred_steps(instances)
+  return relabel(inferred_steps(instances), trace, member.pid)
 end
 
 

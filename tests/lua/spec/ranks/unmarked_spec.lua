@@ -34,6 +34,20 @@ describe("steps that nothing marks", function()
     assert.equal(12 * 8, record.totals.matched)
   end)
 
+  it("are no prefill where a range says decode", function()
+    local lines = decoding.lines { ranks = 1, layers = 4, steps = 12 }
+    local function phases(more)
+      local trace = timeline.of(lines .. more)
+      local record = ranks.examine({ rank_part.of(trace, "run.sqlite", rank_view.knowledge()) },
+        {})
+      local list = {}
+      for i, group in ipairs(record.stages) do list[i] = group.phase end
+      return table.concat(list, " ")
+    end
+    assert.equal("prefill decode", phases "")
+    assert.equal("decode", phases "range 0 100000000 pid=1 thread=1 decode\n")
+  end)
+
   it("of one rank are worth a word where it is in collectives for a tenth of its time", function()
     local knowledge = rank_view.knowledge()
     local function verdict_of(ns)
