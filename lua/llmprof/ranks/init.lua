@@ -82,11 +82,14 @@ end
 
 -- Files that lack what the others have.
 local function note_lacking(made, left_out)
-  for _, part in ipairs(#made.parts > 1 and made.parts or {}) do
-    local name = part.about.file:match "([^/]*)$"
-    if #part.about.ranks == 0 then
+  for _, part in ipairs(made.parts) do
+    local name, unserved = part.about.file:match "([^/]*)$", part.about.unserved
+    if unserved then
+      note(left_out, "%s: GPU activity was not recorded for %d of %d processes that launch work: "
+        .. "they are no ranks", name, unserved.count, unserved.of)
+    elseif #made.parts > 1 and #part.about.ranks == 0 then
       note(left_out, "%s: no kernels of a known process: no rank", name)
-    elseif #part.collectives == 0 then
+    elseif #made.parts > 1 and #part.collectives == 0 then
       note(left_out, "%s: no collectives: it is matched with nothing", name)
     end
     if made.steps and not part.steps then

@@ -210,6 +210,19 @@ function part.steps(trace, given)
 end
 
 
+-- Processes that launch, and how many of them have no operation of a GPU: its activity was not
+-- recorded there. { count, of }; nil where there are none, or nothing says whose operations are.
+local function unserved(trace)
+  if trace:knows "calls" == false then return nil end
+  local served = rows.by(errors.check(trace:frame "gpu"), "pid")
+  local launches = lists.filtered(errors.check(trace:frame "api"):group { by = { "pid", "name" } },
+    function(row) return row.name and row.name:find "Launch" end)
+  local launching = lists.grouped(launches, function(row) return row.pid or false end)
+  local alone = lists.filtered(launching, function(own) return not served[own[1].pid or false] end)
+  return #alone > 0 and { count = #alone, of = #launching } or nil
+end
+
+
 -- Of one trace: { about, steps (nil where none are known), collectives, kernels, busy (of
 -- pipeline.busy; nil without sends and receives) }.
 -- file: what it is called. given: mark_collectives (see steps.label_work),
@@ -234,7 +247,7 @@ function part.of(trace, file, given)
     source = known and known.source,
     engine = known and known.engine, startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
-    communicators = communicators_of(trace, found) }
+    unserved = unserved(trace), communicators = communicators_of(trace, found) }
   local made = { about = about, steps = known and kept(known.frame, columns.steps),
     collectives = kept(found, columns.collectives),
     kernels = kept(counted_kernels(kernels), columns.kernels),

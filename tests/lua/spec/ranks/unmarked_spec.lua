@@ -64,6 +64,15 @@ kernel 3000 %d pid=1 device=0 ncclDevKernel_AllReduce_Sum_f16_RING_LL(a)
     assert.is_nil(verdict_of(50))
   end)
 
+  it("leave out processes whose GPU activity was not recorded, and say so", function()
+    local trace = timeline.of(decoding.lines { ranks = 1, layers = 4, steps = 12 }
+      .. "process 77 python\nthread 77 pid=77 main\n"
+      .. "call 1 2 pid=77 thread=77 id=1 cudaLaunchKernel\n")
+    local part = rank_part.of(trace, "run.sqlite", rank_view.knowledge())
+    assert.same({ "run.sqlite: GPU activity was not recorded for 1 of 2 processes that launch "
+      .. "work: they are no ranks" }, ranks.examine({ part }, {}).left_out)
+  end)
+
   it("are without those of start-up, which are counted", function()
     local lines, at = { "knows calls\ndevice 0 NVIDIA H200\nprocess 1 python" }, 100000000
     local function op(from, to, name)
