@@ -17,6 +17,7 @@ local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
+local tuple = require("llmprof.tables.keys").tuple
 
 local invariants = {}
 
@@ -102,6 +103,45 @@ function invariants.rows(state)
   if all == 0 then return nil end
   return { share = part(twice, all), text = twice == 0 and "no row is there twice"
     or table.concat(said, " and ") .. " are there twice", fix = AGAIN }
+end
+
+
+-- ---- nesting ----
+
+local PUSH_POP = 0 -- style of a range
+
+-- Traces that count in us round times by this much, in ns.
+local ROUNDED = 1000
+
+
+-- The ranges that mark stages and their steps, by start, the longest first.
+local function marks(state)
+  local found = state.found
+  return check(check(state.trace:frame "ranges"):where(found.by_engine
+    and { range = lists.map(found.instances, "range") }
+    or { tag = lists.flat(found.declared, function(stage)
+      return lists.joined(stage.tags or { stage.name }, { stage.step })
+    end) })):sort { { "start" }, { "end", true } }
+end
+
+
+-- Do these begin in another one of their thread and domain, and end behind it? Those by start and
+-- end may overlap any but those of their name.
+function invariants.nesting(state)
+  if not state.found or state.found.whole or state.found.inferred then return nil end
+  local around, count, list = {}, 0, frame_rows.list(check(marks(state)), { "start", "end", "pid",
+    "tid", "domain", "style", "tag" })
+  for _, row in ipairs(list) do
+    local open = lists.entry({}, around, tuple(row.pid, row.tid, row.domain,
+      row.style ~= PUSH_POP and row.tag or nil), {})
+    while #open > 0 and open[#open] <= row.start + ROUNDED do open[#open] = nil end
+    if #open > 0 and row["end"] > open[#open] + ROUNDED then count = count + 1 end
+    open[#open + 1] = row["end"]
+  end
+  return count > 0 and { share = part(count, #list),
+    text = ("%s of %s ranges of stages and steps begin in another one of their thread and end "
+      .. "after it: the time in both may count twice"):format(text.count(count), text.count(#list)),
+    fix = "end a range before the one that is around it, on its thread" } or nil
 end
 
 
@@ -371,7 +411,7 @@ end
 
 
 invariants.list = { { "order", invariants.order }, { "times", invariants.times },
-  { "rows", invariants.rows }, { "streams", invariants.streams },
+  { "rows", invariants.rows }, { "nesting", invariants.nesting }, { "streams", invariants.streams },
   { "replays", invariants.replays }, { "work", invariants.work }, { "walls", invariants.walls },
   { "steps", invariants.steps }, { "together", invariants.together } }
 

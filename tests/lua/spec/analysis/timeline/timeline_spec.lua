@@ -4,6 +4,7 @@ local integrity = require "llmprof.analysis.timeline.integrity"
 local kernels = require "llmprof.analysis.kernels.table"
 local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
+local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 local traces = require "tests.lua.support.traces"
 local transfers = require "llmprof.analysis.timeline.transfers"
@@ -308,6 +309,27 @@ call 100 102 id=1 cudaLaunchKernel
       { said("streams", "kernel 10 50 a\nkernel 20 30 b\n") })
     assert.equal("good", said("streams", "kernel 10 50 a\nkernel 45 60 b\n")) -- launched early
     assert.equal("good", said("streams", "kernel 10 50 a\nkernel 20 30 stream=8 b\n"))
+  end)
+
+  it("doubts marked ranges that overlap in part on their thread", function()
+    local function said(lines)
+      local trace = timeline.of("knows calls\n" .. lines .. [[
+call 12000 12010 id=1 cudaLaunchKernel
+kernel 12020 14000 call=1 k
+]])
+      local found = stages.find(trace, { { name = "prefill" }, { name = "decode", step = "step" } },
+        "auto")
+      for _, one in ipairs(integrity.judge({ trace = trace, found = found }).checks) do
+        if one.name == "nesting" then return one.level, one.text end
+      end
+    end
+    local level, text = said "range 10000 20000 prefill\nrange 15000 40000 decode\n"
+    assert.same({ "problem", "1 of 2 ranges of stages and steps begin in another one of their "
+      .. "thread and end after it: the time in both may count twice" }, { level, text })
+    assert.equal("problem", (said "range 10000 20000 decode\nrange 15000 40000 step\n"))
+    assert.is_nil(said "range 10000 20000 prefill\nrange 20000 40000 decode\n")
+    assert.is_nil(said "range 10000 20000 decode\nrange 19500 20400 step\n") -- times in us
+    assert.is_nil(said "range 10000 20000 prefill\nrange 15000 40000 other\n")
   end)
 
   it("is not good beside a stage that the profiler slowed down", function()
