@@ -51,7 +51,8 @@ end
 -- As find, or the error.
 function columns.check(frame, name)
   if type(name) ~= "string" then
-    columns.usage(("a column's name is a string, not a %s"):format(type(name)))
+    columns.usage(name == nil and "of which column?"
+      or ("a column's name is a string, not a %s"):format(type(name)))
   end
   return columns.find(frame, name) or columns.unknown(frame, name)
 end
@@ -89,8 +90,9 @@ end
 
 -- ---- conditions ----
 
--- What where() takes: what llmprof's frames do, and texts by a pattern, which become their list.
-local comparisons = lists.set { "==", "~=", "<", "<=", ">", ">=", "~", "!~" }
+-- What where() takes, and what llmprof's frames call it; texts by a pattern become a list of them.
+local comparisons = { ["=="] = "==", ["="] = "==", ["~="] = "~=", ["!="] = "~=", ["<"] = "<",
+  ["<="] = "<=", [">"] = ">", [">="] = ">=", ["~"] = "~", ["!~"] = "!~" }
 
 
 local function bad(message, hint) columns.usage("where: " .. message, hint) end
@@ -156,7 +158,8 @@ end
 
 local function add(out, frame, name, comparison, value)
   local column = columns.check(frame, name)
-  if not comparisons[comparison] then
+  local known = comparisons[comparison]
+  if not known then
     bad(("no comparison '%s'"):format(tostring(comparison)), "there are == ~= < <= > >= ~ and !~")
   elseif value == nil then
     bad(("column '%s': compared with nothing"):format(column.name),
@@ -164,7 +167,7 @@ local function add(out, frame, name, comparison, value)
   elseif comparison == "~" or comparison == "!~" then
     add_match(out, frame, column, comparison, value)
   else
-    add_comparison(out, column, comparison, value)
+    add_comparison(out, column, known, value)
   end
 end
 

@@ -89,7 +89,8 @@ end
 -- ---- as a tree ----
 
 -- The sums of paths, and of those around them, which have what is inside: list of { path, count,
--- total, own }, each behind the one around it. Numbers in a path are "*", so that layers meet.
+-- total, own }, each behind the one around it, the largest first. Numbers in a path are "*", so
+-- that layers meet.
 local function sums_of(rows, by, column)
   local sums, list = {}, {}
   local function add(path, count, total, own)
@@ -105,7 +106,13 @@ local function sums_of(rows, by, column)
       outer, inner = outer:match "^(.*)%.([^.]*)$"
     end
   end
-  return lists.sort(list, function(one) return (one.path:gsub("%.", "\0")) end)
+  for i, one in ipairs(lists.sort(list, "-total", "path")) do one.at = ("%08d"):format(i) end
+  local function place(path)
+    local outer = path:match "^(.*)%.[^.]*$"
+    return (outer and place(outer) or "") .. (sums[path] and sums[path].at or "")
+  end
+  for _, one in ipairs(list) do one.place = place(one.path) end
+  return lists.sort(list, "place")
 end
 
 

@@ -286,8 +286,9 @@ end
 function methods:hist(name, bins)
   local rows = rows_of(self)
   local column = columns.check_number(rows, name, "hist")
-  bins = columns.check_count("hist", bins, 12, 1)
+  bins = columns.check_count("hist", bins, 12, 0)
   local low, high = group.single(rows, "min", name), group.single(rows, "max", name)
+  if bins == 0 then usage "hist: one bin at least" end
   if not low then usage(("hist: column '%s' has no values"):format(column.name)) end
   local edges = bin_edges(low, high, low == high and 1 or bins)
   local whole = column.type == "integer"

@@ -39,10 +39,10 @@ describe("a tree of paths", function()
       { name = "module", type = "string", get = function(row) return row[1] end },
       { name = "duration", type = "integer", unit = "ns", get = function(row) return row[2] end },
     }):tree "module"
-    assert.same({ false, "m", "m.layers.*", "m.layers.*.mlp", "m.norm" }, made:values "module")
-    assert.same({ 1, 31, 11, 9, 20 }, made:values "duration")
-    assert.same({ 1, 0, 2, 9, 20 }, made:values "self")
-    assert.same({ 1, 4, 3, 2, 1 }, made:values "count")
+    assert.same({ "m", "m.norm", "m.layers.*", "m.layers.*.mlp", false }, made:values "module")
+    assert.same({ 31, 20, 11, 9, 1 }, made:values "duration")
+    assert.same({ 0, 20, 2, 9, 1 }, made:values "self")
+    assert.same({ 4, 1, 3, 2, 1 }, made:values "count")
     assert.equal("ns", made:columns():where { name = "self" }:values "unit"[1])
   end)
 end)

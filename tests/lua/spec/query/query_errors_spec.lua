@@ -89,7 +89,7 @@ describe("numbers of rows", function()
     assert.same({ "head: a number of rows is expected" }, said("top", "dur"))
     assert.same({ "top: a number of rows is expected" }, said("top", {}, "dur"))
     assert.same({ "show: a number of rows is expected" }, said("show", "all"))
-    assert.same({ "hist: a number of rows is expected" }, said("hist", "dur", 0))
+    assert.same({ "hist: one bin at least" }, said("hist", "dur", 0))
   end)
 end)
 

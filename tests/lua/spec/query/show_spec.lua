@@ -96,7 +96,7 @@ describe("a strip", function()
   it("wants times and a column", function()
     assert.equal("strip: a frame with start and end is expected",
       failure(function() return ramp(3, function(i) return i end):strip "value" end)[2])
-    assert.equal("a column's name is a string, not a nil", failure(function()
+    assert.equal("of which column?", failure(function()
       return events():strip()
     end)[2])
   end)
