@@ -31,7 +31,7 @@ local VERSION, CAPABILITIES = PREFIX .. "protocolVersion", PREFIX .. "clientCapa
 
 -- Results that a client may keep: how long, in ms, and for whom.
 local CACHEABLE = { ["server/discover"] = 3600000, ["tools/list"] = 3600000,
-  ["resources/list"] = 0, ["resources/read"] = 0 }
+  ["resources/list"] = 0, ["resources/templates/list"] = 3600000, ["resources/read"] = 0 }
 
 
 local BATCHES = "2025-03-26"
@@ -238,6 +238,11 @@ end
 
 methods["resources/list"] = function(_, given)
   return { resources = tools.list_resources(given.root) }
+end
+
+
+methods["resources/templates/list"] = function()
+  return { resourceTemplates = tools.resource_templates() }
 end
 
 

@@ -246,6 +246,15 @@ function tools.list_resources(root)
 end
 
 
+function tools.resource_templates()
+  return json.list {
+    { uriTemplate = RUNS .. "{run}/{file}", name = "a report of a run", mimeType = "text/markdown",
+      description = "file: " .. table.concat(REPORTS, ", ") },
+    { uriTemplate = DOCS .. "{page}", name = "a page of the manual", mimeType = "text/markdown" },
+  }
+end
+
+
 local function report(root, id, file)
   local run = lists.has(REPORTS, file)
     and lists.find(artifacts.list(root or user.root()), "id", id)
@@ -289,8 +298,9 @@ local function why_not(said, result)
   end
   local why = table.concat(said.stderr, "\n")
   if why ~= "" then return why end
-  return ("the answer was ended by %s, as the system does when memory is short; ask for less")
-    :format(result.signal or "status " .. result.code)
+  return result.signal and ("the answer was ended by %s, as the system does when memory is short; "
+    .. "ask for less"):format(result.signal)
+    or ("llmprof ended without a word (status %s)"):format(result.code)
 end
 
 

@@ -56,6 +56,12 @@ describe("llmprof mcp", function()
     end
   end)
 
+  it("says how resources are named", function()
+    local said = answers { request "resources/templates/list" }[1].result.resourceTemplates
+    assert.equal("llmprof://runs/{run}/{file}", said[1].uriTemplate)
+    assert.equal("llmprof://docs/{page}", said[2].uriTemplate)
+  end)
+
   it("answers one that does not begin", function()
     local said = answers { modern "server/discover", modern "tools/list", modern "ping",
       modern("tools/list", nil, "2030-01-01"),
