@@ -142,10 +142,15 @@ function Row:__pairs()
 end
 
 
+local printed = { { key = "title", title = "column", type = "text" },
+  { key = "value", title = "value", type = "text" } }
+
 function Row:__tostring()
   local own = inner[self]
-  return show.table { frame = errors.check(own.rows:slice(own.number, own.number)),
-    names = own.names, rows = { self } }
+  local lines = lists.map(show.columns(own.rows, own.names, { self }), function(column)
+    return { title = column.title, value = tables.cell(column, self) }
+  end)
+  return tables.render("table", printed, lines):sub(1, -2)
 end
 
 

@@ -310,7 +310,13 @@ describe("printing", function()
 a ns    b B    c ms        d s
    5  2,500  12.346  12.000000
 ]], printed(frame))
-    assert.equal(printed(frame), printed(frame[1]))
+    assert.equal([[
+column  value
+a ns    5
+b B     2,500
+c ms    12.346
+d s     12.000000
+]], printed(frame[1]))
   end)
 end)
 
