@@ -120,7 +120,7 @@ local function check_needed(d, where)
   for _, name in ipairs(sorted_keys(decoder.FIELDS)) do
     for _, kind in ipairs(decoder.FIELDS[name].needed or {}) do
       if d[name] < 1 and (d.mixers[kind] or d.networks[kind]) > 0 then
-        schema.bad(("%s.%s: missing: layers are %s"):format(where, name, kind))
+        schema.bad(("%s.%s: missing: layers of kind %s need it"):format(where, name, kind))
       end
     end
   end

@@ -153,9 +153,9 @@ describe("layers of a description", function()
       message { layer_types = { "full_attention" } }, 1, true)
     assert.matches("layer_types: 'loop' is none of full_attention",
       message { num_hidden_layers = 1, layer_types = { "loop" } }, 1, true)
-    assert.matches("mamba_conv: missing: layers are mamba",
+    assert.matches("mamba_conv: missing: layers of kind mamba need it",
       message { num_hidden_layers = 1, layer_types = { "mamba" } }, 1, true)
-    assert.matches("sliding_window: missing: layers are sliding_attention",
+    assert.matches("sliding_window: missing: layers of kind sliding_attention need it",
       message { sliding_window = json.null }, 1, true)
     assert.matches("hybrid_override_pattern: E is not known",
       failure(changed, "nemotron_h_8b", { hybrid_override_pattern = "E" })[2], 1, true)

@@ -51,9 +51,10 @@ describe("a broken description", function()
   it("does not fit together", function()
     assert.equal("m.yaml: decoder.num_key_value_heads: does not divide num_attention_heads",
       said(with("num_key_value_heads", 3)))
-    assert.equal("m.yaml: decoder.intermediate_size: missing: layers are dense",
+    assert.equal("m.yaml: decoder.intermediate_size: missing: layers of kind dense need it",
       said(with("intermediate_size", 0)))
-    assert.equal("m.yaml: decoder.moe_intermediate_size: missing: layers are experts",
+    assert.equal("m.yaml: decoder.moe_intermediate_size: missing: layers of kind experts "
+      .. "need it",
       said(with("n_routed_experts", 4)))
     assert.equal("m.yaml: decoder.kv_lora_rank: needs qk_nope_head_dim, qk_rope_head_dim and "
       .. "v_head_dim", said(with("kv_lora_rank", 3)))
