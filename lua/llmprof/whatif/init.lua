@@ -478,7 +478,8 @@ function whatif.asked(files, parts)
   if n then return whatif.between(files, tonumber(n)) end
   local asked = whatif.over(sources_of(files))
   for _, part in ipairs(parts) do
-    asked = whatif.is_change(part) and asked:change(part) or asked:finding(tonumber(part))
+    local rank = tonumber(part)
+    asked = rank and asked:finding(rank) or asked:change(tostring(part))
   end
   return asked
 end

@@ -71,7 +71,8 @@ local function print_prediction(given, sides)
   local title = finding and ("finding %s of %s: %s"):format(code, sides[1].name, finding.title)
   local ok, rows = errors.call(function()
     local opened = lists.map(sides, function(one)
-      return session.open { one.runs[1].folder or one.trace }
+      local run = one.runs[1] -- whose name says where its trace is, where it is one alone
+      return session.open { fs.stat(run.name) and run.name or run.folder }
     end)
     return whatif.outcome(opened[1].files, opened[2].files, code)
   end)
