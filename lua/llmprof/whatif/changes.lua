@@ -160,7 +160,7 @@ local makers = {}
 local PLAIN_GRAPH, TRACED_NODE = { node = 0, between = 330 }, 1150
 
 function makers.graphs(stage, cost)
-  schema.value(stage, { "text" }, "graphs: its stage")
+  if type(stage) ~= "string" then usage("graphs: of which stage?", 'graphs("decode")') end
   return { kind = "graphs", work = true, words = ("one CUDA graph a step of %s"):format(stage),
     assumed = "a launch takes 15 us, under the profiler 1.15 us more for each operation; 0.33 us "
       .. "lie between two, under the profiler 0.43; what Python does besides stays as it is, which "
@@ -302,7 +302,7 @@ end
 
 
 function makers.even(stage)
-  schema.value(stage, { "text" }, "even: its stage")
+  if type(stage) ~= "string" then usage("even: steps of which stage?", 'even("decode")') end
   return { kind = "even", work = true,
     words = ("no step of %s takes longer than half of them"):format(stage),
     assumed = "what makes some of them longer goes",
@@ -377,7 +377,8 @@ end
 
 
 function makers.gpu(name)
-  local other = hardware.load(schema.value(name, { "text" }, "gpu"), "gpu")
+  if type(name) ~= "string" then usage("gpu: which one of conf/hardware?", 'gpu "h100_sxm"') end
+  local other = hardware.load(name, "gpu")
   return by_kernels { kind = "gpu", by_bounds = true, words = ("on %s"):format(other.names[1]),
     assumed = "the same kernels, with the bandwidth and the tensor rate of conf/hardware/"
       .. name .. "; what neither holds up takes as long, and so does the CPU",
@@ -406,7 +407,7 @@ local STORED = { fp8 = "fp8", fp4 = "nvfp4" }
 local CONVERTED = 6000
 
 function makers.dtype(name)
-  local stored = STORED[schema.value(name, { { "fp8", "fp4" } }, "dtype")]
+  local stored = STORED[schema.value(tostring(name), { { "fp8", "fp4" } }, "dtype")]
   return by_kernels { kind = "dtype", by_bounds = true, is_known = true,
     words = ("weights of matmuls in %s"):format(name),
     assumed = "all bytes of a matmul are weights; tensor cores have the rate of the format, where "
@@ -488,7 +489,7 @@ end
 
 
 function makers.tp(n, given)
-  if schema.value(n, { "count" }, "tp") == 1 then usage "tp: one GPU is what there is" end
+  if math.type(n) ~= "integer" or n < 2 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
   given = schema.read(given or {}, LINK, "tp")
   local by_stage = {}
   -- what collectives add to a matmul of a stage, as a share of it
@@ -571,13 +572,14 @@ local function by_turn(part, stage)
 end
 
 
-function makers.tokens(n)
-  schema.value(n, { "count" }, "tokens")
+function makers.tokens(n, stage)
+  stage = tostring(stage or "decode")
+  if math.type(n) ~= "integer" or n < 2 then usage("tokens: how many an answer?", "tokens(512)") end
   local found = {}
   -- by category: by what its kernels are multiplied, from and to
   local function growing(part)
-    local sums, steps = by_turn(part, "decode")
-    if steps == 0 then usage "tokens: steps of decode are not known" end
+    local sums, steps = by_turn(part, stage)
+    if steps == 0 then usage(("tokens: steps of %s are not known"):format(stage)) end
     if n > MOST_LONGER * (steps + 1) then
       usage(("tokens(%d): answers of %d were recorded, and a prediction reaches to %d times that")
         :format(n, steps + 1, MOST_LONGER), "a recording of longer answers reaches further")
@@ -591,7 +593,7 @@ function makers.tokens(n)
       end
     end
     if not next(made) then
-      usage(("tokens: no kernels of decode grow over its %d steps"):format(steps),
+      usage(("tokens: no kernels of %s grow over its %d steps"):format(stage, steps),
         "a longer recording shows how they grow with the context, if they do")
     end
     return made
@@ -601,7 +603,7 @@ function makers.tokens(n)
       .. "which a longer answer has more",
     factor = function(kernel, most, part)
       found[part] = found[part] or growing(part)
-      local ends = kernel.stage == "decode" and found[part][kernel.category]
+      local ends = kernel.stage == stage and found[part][kernel.category]
       return ends and math.max(ends[most and 1 or 2], 0)
     end }
 end
@@ -692,7 +694,7 @@ changes.makers, changes.choices = makers, choices
 
 
 -- What a change may choose from: it may come with results of somebody else, and reaches no files.
-local FRAMES = { kernels = true, ops = true, transfers = true }
+local FRAMES = { kernels = true, ops = true, transfers = true, api = true }
 
 local EXAMPLE = 'for example: graphs("decode")'
 

@@ -239,7 +239,7 @@ describe("a change", function()
     for code, message in pairs {
       ['remove(kernels:where { name = "nothing" })'] = "without 0 operations: nothing matches",
       ['graphs("deocde")'] = "no stage is called 'deocde'",
-      ["graphs()"] = "graphs: its stage: missing",
+      ["graphs()"] = "graphs: of which stage?",
       ["scale(kernels, -1)"] = "scale: by which factor?",
       ["batch(16)"] = "batch(16): one run says nothing of another batch",
       ["kernels"] = "kernels: that is no change",
@@ -567,12 +567,14 @@ describe("kernels by what holds them up", function()
       ["bandwidth(0)"] = "bandwidth: a number above 0 is expected, not 0",
       ["tp(2)"] = "tp: layers, width and batch of the model are not known: collectives have no "
         .. "size",
-      ["tp(1)"] = "tp: one GPU is what there is",
-      ["tp(0)"] = "tp: a whole number of at least 1 is expected, not 0",
+      ["tp(1)"] = "tp: over how many GPUs?",
+      ["tokens(1)"] = "tokens: how many an answer?",
       ["overlap(communication)"] = "communication hidden by what computes: nothing matches",
       ["overlap(kernels)"] = "overlap: of what?",
       ["tokens(1000)"] = "tokens(1000): answers of 25 were recorded, and a prediction reaches to 4 "
         .. "times that",
+      ['tokens(40, "prefill")'] = "tokens: steps of prefill are not known",
+      ["tokens(40, 5)"] = "tokens: steps of 5 are not known",
       ["load(8)"] = "load(8): a replay says nothing of another load",
     } do
       assert.are_equal(message, failure(function()
