@@ -395,10 +395,21 @@ local function read_groups(names, endings)
 end
 
 
+-- The same, read once for the metrics of a page, which has some thousand.
+local read = { [COUNTS] = setmetatable({}, { __mode = "k" }),
+  [PEAKS] = setmetatable({}, { __mode = "k" }) }
+
+local function groups_of(names, endings)
+  local known = read[endings]
+  known[names] = known[names] or read_groups(names, endings)
+  return known[names]
+end
+
+
 -- List of { type, steps }: operations by source type. count(stem) gives one, which a launch may
 -- have no value of. The paths (op_) count only where a launch has none of the sums (src_).
 function figures.tensor_counts(names, count)
-  local groups, sums, list = read_groups(names, COUNTS), {}, {}
+  local groups, sums, list = groups_of(names, COUNTS), {}, {}
   local function sum_of(kind, source)
     return sum(lists.map(groups[kind][source] or {}, function(group)
       local off, on = group.off and count(group.off), group.on and count(group.on)
@@ -420,7 +431,7 @@ end
 -- in operations per second. The plain src_ peak is the sparse one, twice as high, except for
 -- types that have no sparse mode.
 function figures.tensor_peaks(names, peak)
-  local groups, list = read_groups(names, PEAKS), {}
+  local groups, list = groups_of(names, PEAKS), {}
   for _, source in ipairs(sorted_keys(merged(groups.src, groups.op))) do
     local has_sparse = source ~= "fp64" and source ~= "int1"
     local function dense(kind)
