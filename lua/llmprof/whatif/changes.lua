@@ -215,7 +215,7 @@ local removals = {
     of_cpu("before", false, 0, 0) },
   allocations = { "memory is there before the first step", function(chosen, model, part, change)
     check_stage(model, chosen.stage)
-    local names = idle_causes.names(part.trace, "memory")
+    local names = idle_causes.names(part.trace).memory or {}
     local calls = check(model:within(part, check(part.trace:frame "api"), "start")
       :where { name = names })
     change:cpu(part.number, calls, 1, 0)

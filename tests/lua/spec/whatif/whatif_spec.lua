@@ -186,6 +186,16 @@ describe("a replay", function()
     end)[2])
   end)
 
+  it("takes allocations out of steps", function()
+    local lines = lockstep.lines { ranks = 1, repeats = 1, steps = 24, decode = true,
+      cpu = function() return 1000000 end }
+    lines = lines:gsub("(range (%d+) %d+ pid=1 thread=1 decode_step\n)", function(range, from)
+      return ("%scall %d %d pid=1 thread=1 cudaMalloc\n"):format(range, from + 1e5, from + 6e5)
+    end)
+    local one = row(over(lines):change 'remove(allocations "decode")':run(), "decode")
+    near(500000, one.gain, 5000)
+  end)
+
   it("scales the CPU of threads that launch for a stage's, too, as autograd's", function()
     local lines = { "knows calls", "process 1 python", "thread 1 pid=1 main",
       "thread 2 pid=1 worker" }
