@@ -156,7 +156,7 @@ end
 -- With their counters, up to a limit of each stage, which is a section of its own.
 function chapters.all_kernels(results, limit)
   return join(note(words.kernel_times(results)), results.counters and note(words.coverage(results)),
-    by_stage(results, "kernels", limit, 2, layout.results))
+    by_stage(results, "counted_kernels", limit, 2, layout.results))
 end
 
 
@@ -303,7 +303,8 @@ function make.lines(results, view)
   local list = { note("For each launch the innermost line on its stack outside of the frameworks. "
     .. "A kernel of a CUDA graph has the line that captured it in llmprof's own recordings, the "
     .. "one that replayed it in traces of torch.profiler.") }
-  list[2] = sections.blocks(results, "lines", { most = most, bare = true, filter = view.page })
+  list[2] = sections.blocks(results, "lines", { most = most, bare = true, filter = view.page,
+    columns = not view.page and "top_lines" or nil })
   local launched = by_short_name(results.kernels)
   for i, stage in ipairs(made.stages) do
     local function share(ns) return words.percent(ns / math.max(stage.gpu_ns, 1)) end
@@ -468,8 +469,9 @@ local list = {
   { "stages", "Per-Stage Timings", tables = { "stages", "summary_stages", "cpu", "categories" } },
   { "cpu_samples", "CPU Samples", needs = "cpu_samples", tables = { "stage_functions" } },
   { "gaps", "Longest Gaps" },
-  { "lines", "Lines of the Program", needs = "lines" },
-  { "modules", "Modules and Operators", needs = "modules" },
+  { "lines", "Lines of the Program", needs = "lines", tables = { "lines", "top_lines" } },
+  { "modules", "Modules and Operators", needs = "modules",
+    tables = { "modules", "marked_layers", "marked_operators" } },
   { "layers", "Layers of a Decode Step", needs = "layers", tables = { "step_layers" } },
   { "ranks", "Steps, Ranks and Collectives", needs = "ranks", tables = { "ranks", "pipeline",
     "rank_stages", "steps", "idle_threads", "requests", "request_rows", "kv_transfers",

@@ -48,15 +48,12 @@ end
 columns.kernels = {
   id("id", "#", "number of the kernel in the bundle"),
   name("label", "kernel", 72, "what it does, its types or tile; one for each full name"),
-  word("device_name", "device", "GPU, and its number"),
   word("where", "stage", "that launched it, and the part of it"),
   word("category", "category"),
-  ms("total_ns", "total", 3, "sum of their durations"),
   count("calls", "calls", "launches"),
+  ms("total_ns", "total", 3, "sum of their durations"),
   ms("mean_ns", "mean", 4, "mean of them"),
   bar("share", "of kernels", "of the time of all kernels, without copies and whole graphs"),
-  percent("stage_share", "of the stage's", "of the time of the stage's kernels"),
-  percent("stage_cumulative", "cumulative", "that, with the stage's larger ones"),
   word("counted", "counters", "of `own` launches, those `of` another stage, `other shapes`"),
   word("bound", "bound", "the busiest unit, from 60 % of its peak on; below that `latency`, "
     .. "where every unit is known; `unknown` with what was not measured; `waiting` for other "
@@ -81,17 +78,29 @@ columns.kernels = {
   name("name", "full name", 64, "demangled; the whole in a footnote", { lesser = true }),
 }
 
+local of_stage = table.move(columns.kernels, 1, #columns.kernels, 5, {
+  word("device_name", "device", "GPU, and its number"),
+  word("part", "part", "the part of the stage that launched it"),
+  percent("stage_share", "of the stage's", "of the time of the stage's kernels"),
+  percent("stage_cumulative", "cumulative", "that, with the stage's larger ones"),
+})
+
 -- Of all stages together.
-columns.largest_kernels = pick(columns.kernels, "label", "device_name", "total_ns", "calls",
+columns.largest_kernels = pick(of_stage, "label", "device_name", "total_ns", "calls",
   "mean_ns", "share", "name")
+
+-- Of one stage, with counters and in short.
+columns.counted_kernels = pick(of_stage, "id", "label", "device_name", "part", "total_ns", "calls",
+  "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "second",
+  "stalls", "sm_percent", "dram_percent", "occupancy_percent", "theoretical_percent", "limiter",
+  "waves", "tail_share", "intensity", "padding", "line", "name")
+columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
+  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "line", "name")
 
 columns.roofline = pick(columns.kernels, "id", "label", "where", "mean_ns", "share", "counted",
   "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "padding", "name")
 table.insert(columns.roofline, 12, number("l2_intensity", "AI L2 FLOP/B", 2,
   "the same by bytes moved through L2"))
-
-columns.stage_kernels = pick(columns.kernels, "label", "where", "calls", "total_ns", "mean_ns",
-  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "line", "name")
 
 columns.top_kernels = pick(columns.kernels, "label", "where", "calls", "total_ns", "share", "bound")
 
@@ -225,13 +234,11 @@ columns.gaps = {
   word("module", "module", "torch module of that line", { max = 48, optional = true }),
 }
 
--- Of layers and operators, too.
 columns.modules = {
   word("stage", "stage"),
-  name("label", "name", 60, "of modules numbers are `*`; of stacks below the module above, with a "
-    .. "`·`; of a layer its path"),
+  name("label", "module", 60, "numbers as `*`; of stacks below the module above, with a `·`"),
   count("calls", "calls", { optional = true }),
-  ms("gpu_ns", "GPU time", 3, "of what was launched in a module, with the modules in it"),
+  ms("gpu_ns", "GPU time", 3, "of what was launched in it, with the modules in it"),
   ms("gpu_self_ns", "itself", 3, "of what no module in it launched"),
   bar("share", "share"),
   ms("idle_ns", "idle before", 3, "of stacks: the GPU had nothing to do", { optional = true }),
@@ -252,6 +259,26 @@ columns.lines = {
   ms("host_ns", "CPU", 3, "from the return of the call before each launch to its own"),
   name("module", "module", 72, "torch module of most of it, numbers as `*`"),
   name("launched", "launched", 72, "what took most of it", { lesser = true }),
+}
+
+-- In short, for reports.
+columns.top_lines = pick(columns.lines, "stage", "line", "function", "gpu_ns", "share", "idle_ns",
+  "kernels")
+
+columns.marked_layers = {
+  word("stage", "stage"),
+  name("name", "layer", 60, "the path of one, its number too"),
+  count("calls", "calls", { optional = true }), ms("gpu_self_ns", "GPU time", 3),
+  bar("share", "share"),
+  ms("idle_ns", "idle before", 3, "the GPU had nothing to do before", { optional = true }),
+  count("kernels", "kernels", { optional = true }), ms("host_ns", "CPU", 3, "as of modules"),
+}
+
+columns.marked_operators = {
+  word("stage", "stage"),
+  name("name", "operator", 60, "of the framework"),
+  count("calls", "calls"), ms("gpu_self_ns", "GPU time", 3), bar("share", "share"),
+  ms("host_ns", "CPU", 3, "length of its ranges"), ms("host_self_ns", "CPU itself", 3),
 }
 
 columns.cpu_samples = {

@@ -219,19 +219,12 @@ local function as_tree(list)
 end
 
 
-local function named(row) return { label = row.name } end
-
-
 -- Modules: as a tree where stacks tell of those around each, else as ranges name them.
 function rows.modules(results)
   local list = results.modules and results.modules.modules or {}
   if results.lines then return as_tree(list) end
-  return rows.with(list, named)
+  return rows.with(list, function(row) return { label = row.name } end)
 end
-
-
-rows.marked_layers = rows.at("modules.layers", named)
-rows.marked_operators = rows.at("modules.operators", named)
 
 
 -- Layers of a decode step, each with its module where stacks tell.
@@ -328,14 +321,21 @@ local function tpot_note(results, tpot)
 end
 
 
--- What profiling cost, by stage, and whether that can be told.
-rows.overhead = rows.at("overhead.stages", function(stage)
+local overheads = rows.at("overhead.stages", function(stage)
   if stage.certain == nil then return { verdict = "cannot tell: one plain run" } end
   if not stage.certain then
     return { verdict = "cannot tell: the plain runs differ by as much" }
   end
   return { verdict = stage.inflation > 0 and "slower" or "faster" }
 end)
+
+
+-- What profiling cost, by stage in the order of the stages, and whether that can be told.
+function rows.overhead(results)
+  local place = {}
+  for i, stage in ipairs(results.stages) do place[stage.name] = i end
+  return lists.stable(overheads(results), function(row) return place[row.name] or math.huge end)
+end
 
 
 -- One figure: a time in ms, in ns for programs, or a rate.

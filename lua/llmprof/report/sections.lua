@@ -156,8 +156,8 @@ local list = {
   { "gaps", "The longest gaps" },
   { "modules", "Modules" },
   { "lines", "Lines of the program" },
-  { "marked_layers", "Layers, by their modules or ranges", columns = columns.modules },
-  { "marked_operators", "Operators, by their ranges", columns = columns.modules },
+  { "marked_layers", "Layers, by their modules or ranges", rows = at "modules.layers" },
+  { "marked_operators", "Operators, by their ranges", rows = at "modules.operators" },
   { "step_layers", "Layers of a decode step" },
   { "findings", "What to do" },
   { "abstained", "Rules that could not tell", rows = at "advice.abstained" },
@@ -204,19 +204,32 @@ for reason, names in pairs {
   ["no requests of clients are known: metrics.json would name them"] = "load load_times requests "
     .. "request_rows first_token",
   ["no numbers of a serving engine were recorded"] = "kv_cache engine_metrics engine_looks",
-  ["no collectives of several ranks"] = "collectives late layers",
+  ["no collectives of several ranks"] = "collectives layers",
+  ["no rank comes late to collectives"] = "late",
   ["no step is marked by ranges or an engine, and none could be inferred"] = "rank_stages steps "
-    .. "step_rows idle_threads",
+    .. "step_rows",
+  ["no engine marks its steps"] = "idle_threads",
   ["nothing ran in a stage"] = "stages cpu categories kernels headroom",
   ["no prefill and no step was timed"] = "latency repeats",
   ["neither a price (price.per_hour) nor energy is known"] = "running_cost",
   ["the stacks of the CPU were not sampled"] = "cpu_samples",
   ["no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them"] = "sampled",
-  ["neither stacks of launches nor ranges name any"] = "modules marked_layers marked_operators",
+  ["neither stacks of launches nor ranges name any"] = "modules marked_layers",
+  ["no range names operators"] = "marked_operators",
   ["no stacks of launches: collector.sources records them, torch.profiler with_stack=True"]
     = "lines",
   ["layers of a decode step could not be told"] = "step_layers",
-  ["one rank, and no steps"] = "ranks rank_kernels rank_files pipeline kv_transfers",
+  ["one rank, and no steps"] = "ranks rank_kernels rank_files",
+  ["no stages of a pipeline that send each other anything"] = "pipeline",
+  ["no rank hands a KV cache to another"] = "kv_transfers",
+  ["the GPU was never idle between two operations"] = "gaps",
+  ["no rule found anything to change"] = "findings",
+  ["every rule could tell"] = "abstained",
+  ["no rule was silent"] = "silent",
+  ["the trace names no GPU"] = "devices",
+  ["nothing was copied or set"] = "transfers",
+  ["no timeline to check"] = "integrity",
+  ["nothing is missing"] = "missing",
   ["no rank left anything out; which repeats and steps the figures leave out, llmprof digest says"]
     = "left_out",
   ["nothing was run without the profiler: overhead=before does"] = "overhead",
@@ -232,7 +245,7 @@ local OF_ALL = lists.set { "ranks", "collectives", "late", "layers", "rank_kerne
 local by_name = {}
 for _, section in ipairs(list) do
   section.name, section.title = section[1], section[2]
-  section.empty = empty[section.name] or "there was nothing of the kind"
+  section.empty = empty[section.name]
   section.columns = section.columns or columns[section.name]
   section.rows = section.rows or rows[section.name]
   by_name[section.name] = section
@@ -317,7 +330,8 @@ end
 
 
 -- A declared table under its title, of at most `most` rows; nothing without rows.
--- options: most, filter (a page can search in it), bare (no title), note (a sentence above).
+-- options: most, filter (a page can search in it), bare (no title), note (a sentence above),
+-- columns (those of another table).
 function sections.blocks(results, name, options)
   options = options or {}
   local section = sections.find(name)
@@ -325,8 +339,8 @@ function sections.blocks(results, name, options)
   local most = options.most or #records
   if #records == 0 then return nil end
   return blocks.join(not options.bare and blocks.title(section.title), blocks.note(options.note),
-    blocks.table { name = name, columns = section.columns, filter = options.filter,
-      rows = lists.first(records, most), title = section.title },
+    blocks.table { name = name, columns = columns[options.columns] or section.columns,
+      filter = options.filter, rows = lists.first(records, most), title = section.title },
     #records > most and blocks.say(("%d more: llmprof show RUN %s."):format(#records - most, name)))
 end
 

@@ -337,6 +337,7 @@ local function rows_by_table(results)
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
     stage_functions = sections.find("cpu_samples").rows(results),
+    top_lines = rows.lines(results), counted_kernels = rows.kernels(results),
   }
   for _, section in ipairs(sections.all()) do
     listed[section.name] = section.rows(results)

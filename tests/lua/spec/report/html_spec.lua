@@ -200,7 +200,7 @@ describe("report.html", function()
       .. [[<a href="#kernel-3" title="gemm 8">3</a></p>]], 1, true))
     assert.is_truthy(page:find('<tr id="kernel-3" data-place="{&quot;kernels&quot;:[3]}">'
       .. '<td class="n">3</td><td><code>gemm 8'
-      .. "</code></td><td>1</td><td>decode</td><td>gemm</td>", 1, true))
+      .. "</code></td><td>decode</td><td>gemm</td>", 1, true))
     assert.is_truthy(page:find([[<li>51 % of it <span class="source">timeline</span></li>]], 1,
       true))
   end)
