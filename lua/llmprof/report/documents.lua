@@ -156,18 +156,23 @@ local shorts = {
   end,
 }
 
--- What comes first, in plain words, too; and how far to trust it.
-local function opening(results)
+-- What comes first, in plain words, which stand apart before ranks or where `apart` is set; and
+-- how far to trust it.
+local function opening(results, apart)
   local lines, _, trust = findings.verdict(results)
-  local plain, last = findings.in_plain_words(results), lines[#lines]
-  if plain then last.head = plain .. " " .. last.head end
+  local plain, first = findings.in_plain_words(results), lines[1]
+  if plain and (apart or first.head == "Ranks:") then
+    table.insert(lines, 1, { head = plain, text = "" })
+  elseif plain then
+    first.head = plain .. " " .. first.head
+  end
   return lines, trust
 end
 
 
 -- stakeholder_summary.md: a page to hand on.
 function documents.stakeholder(results, entries)
-  local lines, cost = opening(results), words.running_cost(results, true)
+  local lines, cost = opening(results, true), words.running_cost(results, true)
   if cost then lines[#lines + 1] = { head = "Cost:", text = cost } end
   local function make(given, entry)
     return shorts[entry.name] and blocks.join(shorts[entry.name](given))

@@ -1,5 +1,6 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
+local layout = require "llmprof.bundle.layout"
 local lists = require "llmprof.tables.lists"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -118,13 +119,14 @@ local function moves_of(results, list, most)
 end
 
 
--- The same in short: what is to be tried for several is said once.
+-- The same in short: what is to be tried for several, or why no gain is known, is said once.
 local function brief_moves(results, list, most)
   local made, said = moves_of(results, list, most), {}
   for i, one in ipairs(made) do
-    local first = said[one.try]
-    said[one.try] = first or i
-    if first then one.try = ("as for %d"):format(first) end
+    local try, why = said[one.try], not one.gain_ns and said[one.gain]
+    said[one.try], said[one.gain] = try or i, why or i
+    if try then one.try = ("as for %d"):format(try) end
+    if why then one.gain = ("not known, as for %d"):format(why) end
   end
   return made
 end
@@ -141,11 +143,20 @@ function findings.moves(results, most)
 end
 
 
--- The same, or that there are none.
+-- The same with where the others are, or that there are none.
 function findings.in_short(results, most)
   local list, small = findings.first(results)
-  if #list > 0 then return findings.moves(results, most) end
-  return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
+  if #list == 0 then
+    return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
+  end
+  local said, last = {}, #results.advice.findings
+  if caution(results) then said[1] = "Gains of one stage share its time: they do not add up." end
+  if last > most then
+    said[#said + 1] = ("%s in %s."):format(last == most + 1 and ("Finding %d is"):format(last)
+      or ("Findings %d to %d are"):format(most + 1, last), layout.reports.full)
+  end
+  return blocks.join(blocks.moves { list = brief_moves(results, list, most), brief = true },
+    #said > 0 and blocks.note(table.concat(said, " ")))
 end
 
 

@@ -134,7 +134,7 @@ describe("the list", function()
 1. **decode is launch-bound** (effort: code, confidence high). Try: run it as a CUDA graph. Gain: 80.00 ms (70.00 ms to 90.00 ms) of 100.00 ms per decode, 8.00 ms per token, if shapes are static.
 2. **decode runs many short kernels** (effort: code, confidence medium). Try: torch.compile. Gain: 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
 
-Do not add up 1 and 2.
+Gains of one stage share its time: they do not add up. Finding 3 is in report.md.
 ]], brief(results({ launch_bound, fusion, warm_up }, nil, "Do not add up 1 and 2."), 2))
   end)
 
