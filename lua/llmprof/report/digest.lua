@@ -145,7 +145,7 @@ end
 
 -- ---- as text ----
 
--- "Clients (vllm bench serve, 96 requests): TTFT 60.75 ms (p99 81.20 ms) · TPOT ..."; nil
+-- "Clients (vllm bench serve, 96 requests answered): TTFT 60.75 ms (p99 81.20 ms) · TPOT ..."; nil
 -- without a load.
 local function clients_line(results)
   local said = lists.map(sections.time_rows(results), function(time)
@@ -153,9 +153,14 @@ local function clients_line(results)
       time.p99_ns and (" (p99 %s)"):format(text.duration(time.p99_ns)) or "")
   end)
   local load = sections.load_rows(results)[1]
+  if load and load.tokens_per_s then
+    said[#said + 1] = text.number(load.tokens_per_s, 1) .. " tokens/s"
+  end
   if #said == 0 then return nil end
-  return text.clean(("Clients (%s, %s answered): %s"):format(load.label,
-    words.several(load.completed or 0, "request"), table.concat(said, " · ")))
+  local answered = load.completed
+    and (", %s answered"):format(words.several(load.completed, "request")) or ""
+  return text.clean(("Clients (%s%s): %s"):format(load.label, answered,
+    table.concat(said, " · ")))
 end
 
 

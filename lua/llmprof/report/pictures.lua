@@ -51,16 +51,17 @@ end
 function pictures.steps(results)
   local panels, ranks = {}, results.ranks and results.ranks.ranks or {}
   local steps = results.ranks and results.ranks.step_rows or {}
-  local is_split = #steps == #lists.filtered(steps, "busy_ns")
   local list = lists.map(steps, function(step)
-    local value = value_of(step, is_split)
-    return value and { phase = step.phase or "", rank = step.rank or -1, value = value }
+    return value_of(step) and { phase = step.phase or "", rank = step.rank or -1, step = step }
   end)
   for _, phase in ipairs(lists.grouped(list, "phase")) do
     for _, own in ipairs(lists.grouped(lists.stable(phase, "rank"), "rank")) do
       local title = #ranks > 1 and ("%s, rank %d"):format(own[1].phase, own[1].rank) or own[1].phase
       if #own > 1 and #panels < PANELS then
-        panels[#panels + 1] = panel(title, lists.map(own, "value"), "step", own[1].phase)
+        local is_split = not lists.any(own, function(one) return not one.step.busy_ns end)
+        panels[#panels + 1] = panel(title, lists.map(own, function(one)
+          return value_of(one.step, is_split)
+        end), "step", own[1].phase)
       end
     end
   end

@@ -1,5 +1,5 @@
 -- The roofline in characters, for formats that draw nothing: kernels by their # in the table
--- below it, stages by letters, and the roofs.
+-- below it, stages as ◆ with a letter, and the roofs.
 local lists = require "llmprof.tables.lists"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
@@ -75,17 +75,18 @@ local function put(field, y, column, mark)
 end
 
 
--- The mark of a point in its row; false where others leave no room.
+-- The characters of a point's mark in its row; false where others leave no room.
 local function write(field, point, mark)
   local row = row_of(field, point.y)
   local first = math.floor((log(point.x) - field.left) * field.step + 1.5)
-  local last = first + #mark - 1
+  local last = first + utf8.len(mark) - 1
   if last > field.width then return false end
   for at = first - 1, last + 1 do
     if field.taken[row][at] then return false end
   end
-  for at = first, last do
-    field.cells[row][at], field.taken[row][at] = mark:sub(at - first + 1, at - first + 1), true
+  for _, code in utf8.codes(mark) do
+    field.cells[row][first], field.taken[row][first] = utf8.char(code), true
+    first = first + 1
   end
   return true
 end
@@ -143,11 +144,11 @@ function plane.lines(made)
   for i, point in ipairs(made.stages) do
     local letter = utf8.char(("A"):byte() + i - 1)
     names[i] = ("%s %s"):format(letter, point.stage)
-    draw(point, letter)
+    draw(point, "◆" .. letter)
   end
   for _, point in ipairs(made.kernels) do draw(point, tostring(point.id)) end
   local lines = { "numbers are kernels of the table"
-    .. (#names > 0 and ", letters stages: " .. table.concat(names, ", ") or "") }
+    .. (#names > 0 and ", ◆ stages: " .. table.concat(names, ", ") or "") }
   if #units > 0 then lines[2] = "TFLOP/s: " .. table.concat(legend(units, 1), ", ") end
   if #memory > 0 then lines[#lines + 1] = "TB/s: " .. table.concat(legend(memory, 2), ", ") end
   lines[#lines + 1] = ""

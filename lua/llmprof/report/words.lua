@@ -307,8 +307,13 @@ local function left_out(entry)
       entry.rank and (" on rank %d"):format(entry.rank) or "")
   end
   local is_mean = entry.per_step or (entry.first or 1) > 1
-  return ("%s (%s%s%s)"):format(what, words.ms(entry.ns), is_mean and " a step" or "",
-    entry.cut and " until the capture ended in it" or ", usually " .. words.ms(entry.usual_ns))
+  local than = " until the capture ended in it"
+    .. (entry.rep == 2 and "; the first may hold one-time costs" or "")
+  if not entry.cut then
+    than = (", usually %s%s"):format(words.ms(entry.usual_ns),
+      (entry.openings or 0) > 1 and ", as means" or "")
+  end
+  return ("%s (%s%s%s)"):format(what, words.ms(entry.ns), is_mean and " a step" or "", than)
 end
 
 

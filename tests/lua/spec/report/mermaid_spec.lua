@@ -65,9 +65,9 @@ describe("the roofline in characters", function()
     { format = "fp8", rate = 2000 }, { format = "bf16", rate = 1000 },
     { format = "fp16", rate = 1000 } } }
 
-  it("has kernels by their numbers, stages by letters, and every roof", function()
+  it("has kernels by their numbers, stages with letters, and every roof", function()
     assert.equal([[
-numbers are kernels of the table, letters stages: A decode
+numbers are kernels of the table, ◆ stages: A decode
 TFLOP/s: - tensor fp8 2,000.0, - tensor bf16 1,000.0, - tensor fp16 1,000.0, = vector 67.0
 TB/s: : L2 12.00, / DRAM 4.80
 
@@ -82,7 +82,7 @@ TB/s: : L2 12.00, / DRAM 4.80
         |
      10 |      12
         |
-        |           A
+        |           ◆A
       1 |
         +-----------------------------------------------------------------------------
          10                                    100                                   1000
@@ -95,7 +95,7 @@ behind others: 3]], table.concat(plane.lines { roofs = roofs,
   it("leaves out what is not known", function()
     local said = plane.lines { roofs = { dram = 4.8 }, kernels = {},
       stages = { { stage = "all", x = 20, y = 2 } } }
-    assert.equal("numbers are kernels of the table, letters stages: A all", said[1])
+    assert.equal("numbers are kernels of the table, ◆ stages: A all", said[1])
     assert.same({ "TB/s: / DRAM 4.80", "" }, { said[2], said[3] })
   end)
 end)

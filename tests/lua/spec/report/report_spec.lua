@@ -74,10 +74,10 @@ describe("llmprof.report", function()
       .. "repeat 2 (9.0 ms, usually 3.0 ms).", said { count = 3, used = 3, left_out = {
       { stage = "decode", rep = 2, step = 1, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of "
-      .. "decode (9.0 ms, usually 3.0 ms).", said { count = 1, used = 1, left_out = {
+      .. "decode (9.0 ms, usually 3.0 ms, as means).", said { count = 1, used = 1, left_out = {
       { stage = "decode", rep = 1, openings = 2, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("Figures are from 2 repeats." .. sums .. " Left out: decode of repeat 2 (9.0 ms "
-      .. "until the capture ended in it).", said { count = 2,
+      .. "until the capture ended in it; the first may hold one-time costs).", said { count = 2,
       used = 2, left_out = { { stage = "decode", rep = 2, cut = true, ns = 9e6,
         usual_ns = 3e6 } } })
     assert.equal("Figures are from one repeat. The capture ended in decode: the whole of it takes "
