@@ -89,9 +89,10 @@ end
 -- This many percent of values are off by a standard deviation or less.
 local WITHIN = 68
 
--- Points of one sequence that are enough to tell its warm-up from the others, and how often it is
--- looked for, each time by the line through what is left.
-local FEWEST, FITS = 8, 3
+-- Points of one sequence that are enough to tell its warm-up and its outliers from the others; how
+-- many median deviations off the line an outlier is; how often they are looked for, each time by
+-- the line through what is left.
+local FEWEST, FAR, FITS = 8, 5, 3
 
 
 -- How far points are off a line of this slope, by point, and the median of that.
@@ -104,14 +105,18 @@ local function distances(points, slope)
 end
 
 
--- The points of a sequence without its warm-up: what lies above the line by more than the median
--- deviation, one behind the other from the start, in the first half.
-local function warm(points, slope)
+-- The points of a sequence without its outliers and its warm-up: what lies above the line by more
+-- than the median deviation, one behind the other from the start, in the first half.
+local function kept_of(points, slope)
   if #points < FEWEST then return points end
   local at, deviation = distances(points, slope)
   local first = 1
   while first <= #points // 2 and at[first] > deviation do first = first + 1 end
-  return table.move(points, first, #points, 1, {})
+  local most, kept = FAR * deviation + 1e-9 * math.abs(points[1].y), {}
+  for i = first, #points do
+    if math.abs(at[i]) <= most then kept[#kept + 1] = points[i] end
+  end
+  return #kept >= 3 and kept or points
 end
 
 
@@ -144,8 +149,8 @@ end
 
 
 -- How much each value is larger than the one before it, over lists of values, and the
--- standard error of that: by the median of slopes between values of a list, which a few outliers
--- do not move, without a warm-up. nil without a list of three.
+-- standard error of that: by the median of slopes between values of a list, without warm-up and
+-- outliers. nil without a list of three.
 function statistics.slope(lists)
   local sequences = {}
   for _, values in ipairs(lists) do
@@ -154,7 +159,7 @@ function statistics.slope(lists)
   if #sequences == 0 then return nil end
   for _ = 1, FITS do
     local slope = median_slope(sequences)
-    for i, points in ipairs(sequences) do sequences[i] = warm(points, slope) end
+    for i, points in ipairs(sequences) do sequences[i] = kept_of(points, slope) end
   end
   local slope = median_slope(sequences)
   return slope, scatter(sequences, slope)
