@@ -106,11 +106,21 @@ local kinds = {
 }
 
 
--- Has an entry each of the words, whatever its case?
+-- A word without its ending, so that "launched" finds "launches".
+local function stem(word)
+  for _, ending in ipairs { "ing", "ed", "es", "s" } do
+    local start = word:match("^(%a%a%a%a+)" .. ending .. "$")
+    if start then return start end
+  end
+  return word
+end
+
+
+-- Has an entry each of the words, whatever its case and its ending?
 local function holds(entry, words)
   local said = table.concat(entry, "\n"):lower()
   for word in words:gmatch "%S+" do
-    if not said:find(word, 1, true) then return false end
+    if not said:find(stem(word), 1, true) then return false end
   end
   return true
 end
