@@ -37,14 +37,16 @@ local columns_known = {
   { "caused", "of the rank that came last: the waiting of all others for it", "collectives" },
   { "collectives", "kernels of collectives in the step", "steps" },
   { "colon_tag", "domain and text of a range, as newer nsys writes it", "ranges" },
-  { "comm_time comm_hidden", "of the step with a collective, of that with others", "steps" },
+  { "comm_hidden", "of comm_time, that in which it computed as well", "steps" },
+  { "comm_time", "time of the step in which a collective ran", "steps" },
   { "communicator", "number of NCCL's communicator", 'collectives:group("communicator"):count()' },
   { "context", "CUDA context", 'kernels:group("context"):count()' },
   { "steps.context", "requests that the step prefills", 'steps:group("context"):mean("length")' },
   { "context_tokens generation_tokens", "tokens that the step prefills, decodes", "steps" },
   { "copies", "copies and sets that the stage launched", "stages" },
   { "correlation", "number that joins a call and what it launched", "kernels" },
-  { "cpu cpu_after", "CPU time of its range, from there to the next, without waits", "steps" },
+  { "cpu", "a step's range on the CPU without what waits for the GPU in it", "steps" },
+  { "cpu_after", "the same from its range to the next one", "steps" },
   { "cpu_sample", "number of the sample", 'cpu_samples:select("cpu_sample", "time"):head(3)' },
   { "cut", "1: the stack lacks its outermost functions", 'cpu_samples:group("cut"):sum("weight")' },
   { "delay", "from the start of the launching call to the start on the GPU", "kernels" },
@@ -64,9 +66,12 @@ local columns_known = {
   { "follows", "number of the kernel that ran last before the collective", "collectives" },
   { "function", "function of the program that launched it, where stacks are known", "kernels" },
   { "gap", "time in which its rank ran nothing since the collective before", "collectives" },
-  { "gap_before gap_after", "time since its stream ran something else, until it did", "kernels" },
+  { "gap_after", "time until its stream began something else; absent for the last", "kernels" },
+  { "gap_before", "time since its stream ended something; gap is the same", "kernels" },
   { "generation", "requests that the step decodes", 'steps:group("generation"):mean("length")' },
-  { "gpu_gap_before gpu_gap_after", "time before, after it without any on its GPU", "kernels" },
+  { "gpu_gap_after", "time after it in which its GPU ran nothing", "kernels" },
+  { "gpu_gap_before", "time before it in which its GPU ran nothing; gpu_gap is the same",
+    "kernels" },
   { "gpu", "of the time in which the GPU's front end was active, sampled: %", "samples" },
   { "gpu_time", "sum of the durations of what it launched", "stages" },
   { "graph", "number of the CUDA graph that the step replayed", 'steps:group("graph"):count()' },
@@ -129,7 +134,8 @@ local columns_known = {
   { "pid", "process", "kernels" },
   { "place", "place of the collective in its step", "collectives" },
   { "previous", "when the collective before on its rank ended", "collectives" },
-  { "queue_time", "from the end of the launching call to the start on the GPU, if later", "ops" },
+  { "queue_time", "from the end of the launching call to the start on the GPU: queue is the "
+    .. "same; absent where it began before", "kernels" },
   { "range", "number of the innermost range around the launch", "kernels" },
   { "rank", "process with a GPU that it computes on, from 0", 'kernels:group("rank"):sum("dur")' },
   { "registers", "registers of a thread", "kernels" },
@@ -156,7 +162,8 @@ local columns_known = {
   { "tokens", "tokens of the step", 'steps:group("tokens"):mean("length")' },
   { "time", "when it was sampled, since the trace began", 'cpu_samples:min("time")' },
   { "torch_module", "torch.nn.Module that launched it, as its stack says", "kernels" },
-  { "waiting transfer", "of collectives, until the last rank came and from then", "steps" },
+  { "transfer", "time of collectives from when the last rank came", "steps" },
+  { "waiting", "time of collectives until the last rank came", "collectives" },
   { "turn", "place among the steps of its phase since the last one of another, from 0", "steps" },
   { "uncounted", "number of the interval that figures leave out, in which it lies", "steps" },
   { "unlaunched", "how long the gap was there before the CPU launched what ended it", "gaps" },
@@ -168,13 +175,13 @@ local columns_known = {
   { "world", "rank among all files", 'steps:group("world"):mean("length")' },
 }
 
--- The same by single names.
+-- The same by single names, where there are several with what these are.
 help.fields = lists.flat(columns_known, function(entry)
-  local made = {}
-  for name in entry[1]:gmatch "%S+" do made[#made + 1] = { name, entry[2], entry[3] } end
+  local made, said = {}, entry[2]
+  if entry[1]:find " " then said = ("%s: %s"):format((entry[1]:gsub(" ", ", ")), said) end
+  for name in entry[1]:gmatch "%S+" do made[#made + 1] = { name, said, entry[3] } end
   return made
 end)
-
 
 
 -- The example of an entry, by what it has in its place: code; of a column a frame, of a global
