@@ -123,6 +123,11 @@ describe("a replay", function()
     near(0.95 * one.cpu_free, row(question:run(), "decode").after_low)
   end)
 
+  it("finds calls for memory", function()
+    local lines, count = program(1):gsub("(call[^\n]*)cudaStreamSynchronize\n", "%1cudaMalloc\n")
+    assert.equal(count, over(lines):change "remove(allocations)":run().changes[1].count)
+  end)
+
   it("gains nothing by kernels that nobody waits for", function()
     local question = over(program(1))
     local kernels = question.model.parts[1].source.kernels:where { name = { "~", "gemm" } }
