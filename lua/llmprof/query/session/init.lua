@@ -122,7 +122,7 @@ local function find(files, name)
   end
   errors.raise("usage", ("%s: no file was given that has it"):format(name),
     { hint = "run and results come with the folder of a run, counters with it or a raw page of "
-      .. "ncu, all others with a trace" })
+      .. "ncu, all others with a trace in which they are found" })
 end
 
 

@@ -7,7 +7,7 @@ local session = require "llmprof.query.session"
 
 local FOLDER = "tests/fixtures/deepseek_ocr"
 local NEEDS = "run and results come with the folder of a run, counters with it or a raw page of "
-  .. "ncu, all others with a trace"
+  .. "ncu, all others with a trace in which they are found"
 
 local TRACE = FOLDER .. "/run.sqlite"
 local COUNTERS = FOLDER .. "/ncu/raw.csv"
