@@ -1,5 +1,5 @@
 -- Files of ranks dealt to the processes of a job: each makes the parts of its own, which
--- come together in the first process.
+-- come together in the first process along a tree.
 local errors = require "llmprof.process.errors"
 local lists = require "llmprof.tables.lists"
 local part = require "llmprof.ranks.part"
@@ -36,6 +36,18 @@ end
 
 -- ---- files dealt to processes ----
 
+-- Who a process sends to, nil for the first; and who sends to it, in order. Numbers from 0.
+function rank_workers.tree(rank, size)
+  local from, step = {}, 1
+  while step < size do
+    if rank & step ~= 0 then return rank - step, from end
+    if rank + step < size then from[#from + 1] = rank + step end
+    step = step << 1
+  end
+  return nil, from
+end
+
+
 -- Tell each process which files are its own, a list of { number, path }; returns those of this one,
 -- nil when there is nothing to do, in the first process with the error.
 local function deal_out(own, list_files, patience)
@@ -65,12 +77,13 @@ end
 
 -- All files in the first process, in order; nil in the others.
 local function gather(own, list, patience)
-  if own.rank > 0 then return send(own, 0, list, patience) end
-  for process = 1, own.size - 1 do
-    for _, file in ipairs(receive(own, process, patience)) do
-      if file.bytes then file.made = check(part.decode(file.bytes)) end
-      list[#list + 1] = file
-    end
+  local to, from = rank_workers.tree(own.rank, own.size)
+  for _, process in ipairs(from) do
+    lists.add(list, receive(own, process, patience))
+  end
+  if to then return send(own, to, list, patience) end
+  for _, file in ipairs(list) do
+    if file.bytes and not file.made then file.made = check(part.decode(file.bytes)) end
   end
   table.sort(list, lists.by "number")
   return list

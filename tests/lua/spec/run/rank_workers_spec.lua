@@ -1,11 +1,35 @@
--- Which process of a job reads which files, what a launcher says; and a job whose processes are
--- coroutines.
+-- Which process of a job reads which files, who sends to whom, what a launcher says; and a
+-- job whose processes are coroutines.
 local rank_workers = require "llmprof.run.rank_workers"
 local errors = require "llmprof.process.errors"
 local failure = require "llmprof.error"
 local process_pool = require "llmprof.process.pool"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.serving.ranks"
+
+
+describe("the tree", function()
+  it("leads from every process to the first", function()
+    for size = 1, 20 do
+      local told = {}
+      for rank = 0, size - 1 do
+        local to, from = rank_workers.tree(rank, size)
+        assert.equal(rank == 0, to == nil)
+        assert.truthy(not to or to < rank)
+        for _, process in ipairs(from) do told[process] = rank end
+      end
+      for rank = 1, size - 1 do assert.equal(told[rank], (rank_workers.tree(rank, size))) end
+    end
+  end)
+
+  it("is no deeper than a number has digits", function()
+    local rank, steps = 511, 0
+    while rank do
+      rank, steps = rank_workers.tree(rank, 512), steps + 1
+    end
+    assert.equal(10, steps)
+  end)
+end)
 
 
 describe("a launcher", function()
