@@ -82,12 +82,21 @@ end
 
 -- Files that lack what the others have.
 local function note_lacking(made, left_out)
+  local first = {} -- by the number that a file says of itself
   for _, part in ipairs(made.parts) do
-    local name, unserved = part.about.file:match "([^/]*)$", part.about.unserved
+    local name, own, unserved = part.about.file:match "([^/]*)$", part.about.ranks,
+      part.about.unserved
+    local number = #own == 1 and members.told(own[1].process)
+    if number and first[number] then
+      note(left_out, "%s: says rank %d as %s does: ranks are numbered by their files", name,
+        number, first[number])
+    elseif number then
+      first[number] = name
+    end
     if unserved then
       note(left_out, "%s: GPU activity was not recorded for %d of %d processes that launch work: "
         .. "they are no ranks", name, unserved.count, unserved.of)
-    elseif #made.parts > 1 and #part.about.ranks == 0 then
+    elseif #made.parts > 1 and #own == 0 then
       note(left_out, "%s: no kernels of a known process: no rank", name)
     elseif #made.parts > 1 and #part.collectives == 0 then
       note(left_out, "%s: no collectives: it is matched with nothing", name)

@@ -330,7 +330,9 @@ end
 -- Why nothing is said of single requests; nil where it is. lengths: from when each left to when it
 -- was taken up.
 local function unknown(left, taken, lengths)
-  if left.count ~= taken.count then
+  if taken.count == 0 then
+    return "no step of the decode says that it takes a request up, so transfers cannot be timed"
+  elseif left.count ~= taken.count then
     return ("%d requests left the prefill and %d were taken up in the capture, so transfers "
       .. "cannot be timed"):format(left.count, taken.count)
   elseif left.count > MOST then

@@ -222,6 +222,17 @@ end
 
 -- ---- ranges ----
 
+-- Stages that ranges mark, that count and launch nothing, as where other threads launch for them.
+local function idle_stages(state)
+  local found = state.found
+  if not found or found.inferred or found.whole or not next(state.api_calls) then return {} end
+  local own = lists.filtered(found.instances, function(one) return one.used and not one.parent end)
+  return lists.sort(lists.map(lists.grouped(own, "stage"), function(alike)
+    return lists.sum(alike, "launches") == 0 and alike[1].stage or nil
+  end))
+end
+
+
 local function open_ranges(state)
   if state.ranges == 0 then return nil end
   local said = {}
@@ -236,6 +247,9 @@ local function open_ranges(state)
     elseif instance.cut then
       said[#said + 1] = ("the capture ended in %s"):format(instance.stage)
     end
+  end
+  for _, name in ipairs(idle_stages(state)) do
+    said[#said + 1] = ("the thread that marks %s launches nothing"):format(name)
   end
   return { level = #said > 0 and "warning" or "ok",
     text = #said > 0 and table.concat(said, "; ")

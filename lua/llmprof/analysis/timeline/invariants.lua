@@ -52,13 +52,16 @@ end
 
 -- Every event has a time of the trace, every operation takes some.
 function invariants.times(state)
-  local ops = check(state.trace:frame "gpu")
+  local ops, took = check(state.trace:frame "gpu"), {}
   local said, worst = trace_file.without_time(state.trace)
   local short = #check(ops:where { duration = 0 })
+  local nowhere = #check(ops:where { duration = 0, start = 0 })
   if short + #said == 0 then return nil end
-  if short > 0 then
-    said[#said + 1] = ("%s of %s GPU operations take 0 ns, which no figure of time holds"):format(
-      text.count(short), text.count(#ops))
+  if short > nowhere then took[1] = text.count(short - nowhere) .. " take 0 ns" end
+  if nowhere > 0 then took[#took + 1] = text.count(nowhere) .. " have no time" end
+  if #took > 0 then
+    said[#said + 1] = ("of %s GPU operations %s, which no figure of time holds"):format(
+      text.count(#ops), table.concat(took, " and "))
   end
   return { share = math.max(worst, part(short, #ops)), text = table.concat(said, "; "),
     fix = SHORTER .. "; " .. AGAIN }
@@ -101,8 +104,15 @@ function invariants.rows(state)
     if count > 0 then said[#said + 1] = ("%s %s"):format(text.count(count), entry[2]) end
   end
   if all == 0 then return nil end
-  return { share = part(twice, all), text = twice == 0 and "no row is there twice"
-    or table.concat(said, " and ") .. " are there twice", fix = AGAIN }
+  -- ranges of stages that are part of another one
+  local inner = lists.sum(state.found and state.found.instances or {}, function(instance)
+    return instance.ranges and #instance.ranges - 1
+  end)
+  return { share = part(twice, all), text = (twice == 0 and "no row is there twice"
+    or table.concat(said, " and ") .. " are there twice") .. (inner > 0
+      and ("; %s that lie inside another of their name, or are there twice, count once"):format(
+        inner == 1 and "1 range of a stage" or ("%s ranges of stages"):format(text.count(inner)))
+      or ""), fix = AGAIN }
 end
 
 

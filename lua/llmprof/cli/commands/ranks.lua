@@ -16,16 +16,19 @@ local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
 local sections = lazy "llmprof.report.sections"
+local source = lazy "llmprof.query.session.source"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ranks",
-  usage = "ranks [OPTION...] FILE... | FOLDER",
+  usage = "ranks [OPTION...] FILE... | FOLDER | RUN_ID | latest",
   details = [[
 Traces, one for each rank or one for several: who waits for whom, in which
-stage, layer and step. Of a folder all its traces. A file that cannot be read is left out,
-and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
+stage, layer and step. Of a folder all its traces, of a run what it keeps of each rank. A
+file that cannot be read is left out, and said. Under mpirun or srun the processes divide
+the files: docs/cluster.md.]],
   options = {
     { "out", short = "o", arg = "DIR", help = "write a bundle: results, page, report, parts" },
     { "shard", arg = "I/N", help = "with --out: only every N-th file from the I-th, as parts" },
@@ -36,6 +39,7 @@ and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]
     table_options.format,
     table_options.rows,
   },
+  completes = "run",
 }
 
 -- Sections of the reports.
@@ -61,17 +65,27 @@ local function shard_of(given)
 end
 
 
+-- A word that is a run stands for the parts of its ranks' files, else for its timeline.
+local function of_runs(words)
+  return lists.flat(words, function(word)
+    local path = source.locate(word) or word
+    if not layout.find(path, "manifest") then return { word } end
+    local run = artifacts.open(path, user.root())
+    local parts = rank_files.list({ run:path(layout.ranks.folder) }, rank_files.written_parts)
+    return #parts > 0 and parts or { run:path(layout.timeline) }
+  end)
+end
+
+
 local function files_of(given, words)
   if #words == 0 then
     errors.raise("usage", "which files?", { hint = "llmprof ranks rank*.sqlite" })
   end
-  local list = rank_files.list(words,
+  local list = rank_files.list(of_runs(words),
     given.merge and rank_files.written_parts or rank_files.traces)
   if #list == 0 then
     errors.raise("nothing", ("%s: no %s in it"):format(words[1],
-      given.merge and rank_files.SUFFIX .. " file" or "trace"),
-      { hint = layout.find(words[1], "manifest") and "llmprof show RUN ranks prints those of a run"
-        or nil })
+      given.merge and rank_files.SUFFIX .. " file" or "trace"))
   end
   return list
 end

@@ -53,6 +53,8 @@ describe("transfers of the KV cache", function()
     assert.is_nil(made.times)
     made = of({ { 0, 10, 40, 1, 0 }, PREFILL[2] }, DECODE)
     assert.matches("in another order", made.unknown, nil, true)
+    made = of(PREFILL, { { 1, 26, 30, 0, 1 } })
+    assert.matches("no step of the decode", made.unknown, nil, true)
   end)
 
   it("are counted where they are too many to look at", function()

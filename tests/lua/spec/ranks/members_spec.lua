@@ -1,6 +1,8 @@
 -- Which ranks a trace has, and in which order.
 local frame = require "llmprof.frame"
 local members = require "llmprof.ranks.members"
+local lists = require "llmprof.tables.lists"
+local support = require "tests.lua.support.ranks"
 
 -- A trace of a kernel for each { pid, device, name of the process }.
 local function trace_of(list)
@@ -61,5 +63,14 @@ describe("ranks of traces of torch.profiler, which say of how many they are one"
     assert.same({ "rank 2" }, members.missing(ranks({ 0, 1, 3 }, "python rank %d")))
     assert.same({}, members.missing(ranks { 0 })) -- one alone is said elsewhere
     assert.same({}, members.missing(ranks({ 0, 1 }, "python rank 7 of 9")))
+  end)
+
+  it("are told where two say the same number", function()
+    local parts = support.parts(support.four())
+    for i, number in ipairs { 0, 1, 0, 2 } do
+      parts[i].about.ranks[1].process = ("python rank %d of 4"):format(number)
+    end
+    assert.is_true(lists.has(support.examine(parts).left_out, "rank2.sqlite: says rank 0 as "
+      .. "rank0.sqlite does: ranks are numbered by their files"))
   end)
 end)
