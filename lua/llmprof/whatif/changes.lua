@@ -410,8 +410,9 @@ function makers.dtype(name)
   local stored = STORED[schema.value(tostring(name), { { "fp8", "fp4" } }, "dtype")]
   return by_kernels { kind = "dtype", by_bounds = true, is_known = true,
     words = ("weights of matmuls in %s"):format(name),
-    assumed = "all bytes of a matmul are weights; tensor cores have the rate of the format, where "
-      .. "the GPU has one; converting what is multiplied takes 0 to 6 us a matmul",
+    assumed = "all bytes of a matmul are weights; tensor cores compute at the rate of the format "
+      .. "where the GPU has one; converting what is multiplied takes nothing where the kernel "
+      .. "before does it, at most 6 us a matmul in kernels of its own",
     factor = function(kernel, most)
       local dram = quantisation.bytes(kernel.format) / quantisation.bytes(stored)
       if kernel.category ~= "gemm" or dram <= 1 then return nil end
@@ -510,9 +511,9 @@ function makers.tp(n, given)
     return by_stage[name][most and 1 or 2]
   end
   return by_kernels { kind = "tp", by_bounds = true, words = ("matmuls over %d GPUs"):format(n),
-    assumed = ("each GPU has its part of every matmul; two all-reduces a layer take %s us each and "
-      .. "their bytes %s; an engine's processes 0.3 to 0.9 ms of the CPU a step"):format(
-      given.us or "4 to 15",
+    assumed = ("each GPU reads and computes its part of every matmul; two all-reduces a layer take "
+      .. "%s us each and their bytes %s; an engine's processes take 0.3 to 0.9 ms of the CPU more "
+      .. "a step, as vLLM's did; all else stays"):format(given.us or "4 to 15",
       given.gb_per_s and ("at %g GB/s"):format(given.gb_per_s) or "at half to all of the link"),
     also = hand_over,
     factor = function(kernel, most, part, list)

@@ -628,7 +628,7 @@ local function difference_of(before, after, name)
     local stage = source.results and lists.find(source.results.stages, "name", name)
     if not (stage and stage.wall and (stage.kernels or 0) > 0) then return nil end
     local steps = stage.steps or 1
-    words[i] = ("%.0f kernels in %.0f launches, %.3f ms of the GPU"):format(stage.kernels / steps,
+    words[i] = ("%.0f kernels, %.0f launches and %.3f ms of the GPU"):format(stage.kernels / steps,
       (stage.launches or 0) / steps, stage.gpu_time_ns / steps / 1e6)
     taken[i] = kernels_of(source.results, stage)
   end
