@@ -89,8 +89,9 @@ for effort, names in pairs {
   ["another division of ranks"] = "collective_bound pipeline_bubbles",
   code = "allocations attention_unfused casts cat_cache collectives_in_a_row "
     .. "experts_one_by_one exposed_collectives fused_projections graph_missing host_copies "
-    .. "large_elementwise launch_bound layout_copies other_stream_in_the_way pageable_copies "
-    .. "slow_steps small_elementwise step_gaps steps_idle sync_per_token token_choice uneven_steps",
+    .. "large_elementwise launch_bound layout_copies long_gaps other_stream_in_the_way "
+    .. "pageable_copies slow_steps small_elementwise step_gaps steps_idle sync_per_token "
+    .. "token_choice uneven_steps",
 } do
   for name in names:gmatch "%S+" do effort_of[name] = effort end
 end
@@ -108,9 +109,13 @@ local function move(results, finding)
   local kernels = lists.map(finding.kernels or {}, function(id)
     return { id = id, name = rows.label(results.kernels[id]) }
   end)
+  local gap = finding.rule == "long_gaps" -- the longest comes first
+    and lists.find(results.gaps or {}, "stage", finding.stage)
   return setmetatable({ kernels = kernels, is_bound = finding.no_gain ~= nil,
     effort = effort(results, finding), order = findings.order(results, finding),
-    gain = findings.gain(results, finding) }, { __index = finding })
+    gain = findings.gain(results, finding),
+    gap = gap and { from = gap.start_ns, ["until"] = gap.start_ns + gap.ns } or nil },
+    { __index = finding })
 end
 
 

@@ -86,8 +86,9 @@ local function advice(move)
 end
 
 
--- Where in the timeline a move is: at its kernels, else at its stage.
+-- Where in the timeline a move is: at its gap, its kernels, else at its stage.
 local function place_of_move(move)
+  if move.gap then return place_attribute(move.gap) end
   local ids = lists.map(move.kernels, "id")
   return place_attribute { kernels = #ids > 0 and ids or nil, stage = move.stage }
 end

@@ -205,6 +205,15 @@ describe("report.html", function()
       true))
   end)
 
+  it("leads from a finding about gaps to the longest of its stage", function()
+    local page = render(results.full { gaps = {
+      { stage = "prefill", start_ns = 5, ns = 90 }, { stage = "decode", start_ns = 200, ns = 80 },
+      { stage = "decode", start_ns = 400, ns = 70 } },
+      advice = { findings = { finding { rule = "long_gaps" } }, abstained = json.list {} } })
+    assert.is_truthy(page:find('<div class="sides" data-place="{&quot;from&quot;:200,'
+      .. "&quot;until&quot;:280}\">", 1, true))
+  end)
+
   it("says what would fill what is missing", function()
     local page = render(results.full())
     assert.is_truthy(page:find("Not measured: it was &lt;not&gt; asked for. To fill this: "
