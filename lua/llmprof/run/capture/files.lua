@@ -137,8 +137,20 @@ function files.note(ctx)
 end
 
 
+-- What a recorded capture lacks; nil for other files.
+local function lack_of(ctx, target)
+  return ctx.cfg.capture == "recorded"
+    and "the recorded capture has no " .. layout.recorded_name(target) or nil
+end
+
+
 -- The timeline that is there before anything runs.
-function files.kept(ctx) return given(ctx).timeline end
+function files.kept(ctx)
+  local path = given(ctx).timeline
+  if path or config.untimed(ctx.cfg) then return path end
+  return errors.raise("usage", ("%s: %s"):format(recorded.folder(ctx.cfg, ctx.recipe),
+    lack_of(ctx, layout.timeline)))
+end
 
 
 -- Nothing is started: which files are taken, and how the kernels that are selected would be
@@ -171,19 +183,9 @@ function files.left_out(ctx) return lists.first(given(ctx).left_out) end
 
 -- ---- the timeline ----
 
--- What a recorded capture lacks; nil for other files.
-local function lack_of(ctx, target)
-  return ctx.cfg.capture == "recorded"
-    and "the recorded capture has no " .. layout.recorded_name(target) or nil
-end
-
-
 function files.timeline(ctx)
-  local used = given(ctx)
-  local path = used.timeline
-  if not path then
-    errors.raise("usage", ("%s: %s"):format(ctx.state.folder, lack_of(ctx, layout.timeline)))
-  elseif used.format == "nsys" then
+  local path, used = files.kept(ctx), given(ctx)
+  if used.format == "nsys" then
     ctx.run:begin_taking(path, layout.timeline)
   else -- as the tables of an export, which every other command reads in a bundle
     live.convert(ctx, path, function(said)

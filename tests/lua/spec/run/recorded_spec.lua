@@ -149,8 +149,10 @@ describe("llmprof.run.capture.recorded", function()
     assert.same({ false, "the recorded capture has no ncu/raw.csv" }, { recorded.counters(ctx) })
     assert.same({ nil, "the recorded capture has no operators.json" },
       { recorded.operators(ctx) })
-    assert.same({ "usage", top() .. ": the recorded capture has no run.sqlite" },
-      failure(recorded.timeline, ctx))
+    for _, asks in ipairs { recorded.timeline, recorded.kept } do
+      assert.same({ "usage", top() .. ": the recorded capture has no run.sqlite" },
+        failure(asks, ctx))
+    end
   end)
 
   it("refuses a capture.json that is none", function()
