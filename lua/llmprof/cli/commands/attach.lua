@@ -308,6 +308,7 @@ local function watch(word, given, folder)
     errors.check(fs.mkdirs(made))
     local before = buckets_of(given.url, limit.names)
     local callers <close> = reach(word)
+    if number == 1 then out.warn(COST, "\n") end
     record(callers, given, made)
     local seen = quantile(before, buckets_of(given.url, limit.names), limit.share)
     local breaks = seen ~= nil and seen > limit.seconds
@@ -342,7 +343,6 @@ function command.run(given, words)
   local folder <close> = collector.scratch(argument.folder_of(given.output))
   local recorded = folder.path
   if given.when then
-    out.warn(COST, "\n")
     recorded = watch(words[1], given, folder.path)
   else
     local callers <close> = reach(words[1])
