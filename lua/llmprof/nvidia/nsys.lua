@@ -363,8 +363,9 @@ function nsys.export(path, report, target, options)
     local version = options.version
     errors.raise("failed", ("nsys%s could not export %s%s"):format(version and " " .. version or "",
       options.name or report, version and last or ""), { detail = not version and said or nil,
-      hint = "a report opens in the nsys that made it or a newer one; by hand: "
-        .. by_hand(report) })
+      hint = version and "a report opens in the nsys that made it or a newer one: "
+        .. by_hand(report) or "try it by hand: "
+        .. process.shown(nsys.export_argv(path, report, "run.sqlite", plain)) })
   end
   errors.check(fs.chmod(target, private.FILE_MODE))
 end
