@@ -7,6 +7,7 @@
  * STANDIN_EAGER, and have STANDIN_CORRELATION as correlation id; with
  * STANDIN_GRAPH there is a kernel of a graph, with STANDIN_STALLS the last
  * measurement never ends. A unit of operators follows where it is asked for.
+ * With STANDIN_NO_CUPTI there are ranges alone, and why.
  * Where the folder is not there for it, it says so. */
 #include <errno.h>
 #include <stdio.h>
@@ -234,6 +235,19 @@ static void put_operators(spool_maker *m) {
   spool_put_unit(m, 4, SPOOL_UNIT_OPERATORS, true, BEGIN + 10000);
 }
 
+static void put_no_cupti(spool_maker *m) {
+  const spool_who who = {(uint32_t)getpid(), "small_model", "boot-1", 1, 1, 1};
+  spool_put_process(m, &who);
+  put_range(m, "prefill", 1000);
+  put_range(m, NULL, 2000);
+  spool_diagnostic said = {
+      .severity = SPOOL_ERROR,
+      .code = spool_put_string(m, "cupti"),
+      .text = spool_put_string(m, "no timeline, no counters: refused")};
+  SPOOL_PUT(m, SPOOL_DIAGNOSTIC, said);
+  spool_end_block(m);
+}
+
 static int be_collected(const char *folder, const char *socket_path) {
   char path[4096];
   spool_maker m = {0};
@@ -244,7 +258,12 @@ static int be_collected(const char *folder, const char *socket_path) {
     return 0;
   }
   snprintf(path, sizeof path, "%s/%d-1%s", folder, getpid(), SPOOL_SUFFIX);
-  put_model(&m, (uint32_t)getpid(), socket_path ? 2 : 3);
+  if (getenv("STANDIN_NO_CUPTI")) {
+    put_no_cupti(&m);
+    socket_path = NULL;
+  } else {
+    put_model(&m, (uint32_t)getpid(), socket_path ? 2 : 3);
+  }
   if (getenv("STANDIN_GRAPH")) put_node(&m);
   int failed = save(&m, path);
   if (socket_path) failed |= be_measured(&m, socket_path, path);

@@ -190,13 +190,17 @@ function live.plain(ctx, spec, when)
 end
 
 
--- Write a recording as the timeline; say(text) is told what the reader noticed.
+-- Write a recording as the timeline; say(text) is told what the reader noticed. Returns why
+-- nothing of the GPU is in it, where the recording says so.
 function live.convert(ctx, path, say)
   local trace <close> = trace_file.open(path)
-  for _, said in ipairs(errors.check(trace:diagnostics())) do
+  local list = errors.check(trace:diagnostics())
+  for _, said in ipairs(list) do
     if said.severity ~= "info" then say(text.clean(said.text)) end
   end
   errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
+  local problem = lists.find(list, "severity", "problem")
+  return problem and #errors.check(trace:frame "gpu") == 0 and text.clean(problem.text) or nil
 end
 
 

@@ -23,10 +23,16 @@ local under_spools = { vendor = collector.vendor }
 
 -- ---- the recording as a timeline ----
 
--- Writes the timeline of the run's spool, and what the collector noticed as notes.
+-- Writes the timeline of the run's spool, and what the collector noticed as notes. Raises why it
+-- recorded nothing of the GPU, where it says so.
 function under_spools.keep_timeline(ctx)
-  live.convert(ctx, ctx.run:path(files.spool), function(said) ctx.note("collector: " .. said) end)
   ctx.outputs[#ctx.outputs + 1] = files.spool
+  local why = live.convert(ctx, ctx.run:path(files.spool), function(said)
+    ctx.note("collector: " .. said)
+  end)
+  if why then
+    errors.raise("nothing", "nothing was captured: " .. why, { hint = collector.vendor.without })
+  end
 end
 
 

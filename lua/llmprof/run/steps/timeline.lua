@@ -26,13 +26,14 @@ local step = { name = "timeline", summary = "capture the timeline and read it",
   } }
 
 
-local function check_captured(trace)
+local function check_captured(ctx, trace)
   local ops = errors.check(trace:frame "gpu")
   local ranges = errors.check(trace:frame "ranges")
   if #ops == 0 and #ranges == 0 then
     trace_file.check(trace) -- they may have had no time
     errors.raise("nothing", "nothing was captured: no GPU operation and no NVTX range",
-      { hint = "did the workload use the GPU, and was CUDA traced?" })
+      { hint = "did the workload use the GPU, and was CUDA traced?"
+        .. (ctx.run:has(layout.collector.spool) and " capture=nsys uses Nsight Systems" or "") })
   end
 end
 
@@ -42,7 +43,7 @@ function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:source(layout.timeline))
-  check_captured(trace)
+  check_captured(ctx, trace)
   ctx.state.trace = trace
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
   local metrics, message = workload.metrics(ctx.run, layout.workload.folder)

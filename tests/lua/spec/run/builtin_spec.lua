@@ -290,6 +290,14 @@ describe("capture=builtin", function()
       { failure.kind, failure.message })
   end)
 
+  it("says why nothing of the GPU was recorded", function()
+    local ctx, failure = run({}, bundle.shell(top() .. "/refused.sh",
+      "STANDIN_NO_CUPTI=1 exec " .. PROGRAM))
+    assert.same({ "nothing", "nothing was captured: no timeline, no counters: refused",
+      "capture=nsys uses Nsight Systems" }, { failure.kind, failure.message, failure.hint })
+    assert.is_true(ctx.run:has "collector/run.spool")
+  end)
+
   it("says whose folder for spools is out of reach, and why", function()
     local _, failure = run({}, bundle.shell(top() .. "/jailed.sh",
       "LLMPROF_COLLECTOR_DIR=/nowhere exec " .. PROGRAM))
