@@ -431,16 +431,15 @@ static bool write_file(export *x, const char *path, bool packed,
   return false;
 }
 
-bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
-                            const llmprof_perfetto_options *options,
+bool llmprof_perfetto_write(llmprof_trace *trace, const char *path, bool packed,
                             llmprof_perfetto_counts *written,
                             llmprof_error *err) {
   export x = {.trace = trace, .strings = llmprof_trace_strings(trace)};
   llmprof_perfetto_counts counts = {0};
-  bool ok = llmprof_perfetto_lay_out(&x.layout, trace, options, err) &&
+  bool ok = llmprof_perfetto_lay_out(&x.layout, trace, err) &&
             (x.details = llmprof_trace_details(trace, err)) &&
             (x.stacks = llmprof_trace_op_stacks(trace, err)) &&
-            write_file(&x, path, options->packed, &counts, err);
+            write_file(&x, path, packed, &counts, err);
   counts.lanes = x.layout.lane_count;
   counts.long_names = count_long(x.strings);
   if (ok && written) *written = counts;

@@ -19,29 +19,15 @@
 #include "llmprof/error.h"
 #include "llmprof/trace.h"
 
-/* From first until before last, ns since the session started. */
-typedef struct llmprof_window {
-  int64_t first, last;
-} llmprof_window;
-
-typedef struct llmprof_perfetto_options {
-  bool packed; /* as gzip */
-  /* Write only what overlaps one of these, and what was launched in one; they
-   * are in order and do not overlap. None: write everything. */
-  const llmprof_window *windows;
-  size_t window_count;
-} llmprof_perfetto_options;
-
 typedef struct llmprof_perfetto_counts {
   size_t operations, ranges, calls, flows, lanes;
   size_t long_names; /* names of the trace of more than 8 KiB: each slice has
                         the first 8 KiB of its name */
 } llmprof_perfetto_counts;
 
-/* The file is complete or, on failure, as it was before; *written may be NULL.
- */
-bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
-                            const llmprof_perfetto_options *options,
+/* packed: as gzip. The file is complete or, on failure, as it was before;
+ * *written may be NULL. */
+bool llmprof_perfetto_write(llmprof_trace *trace, const char *path, bool packed,
                             llmprof_perfetto_counts *written,
                             llmprof_error *err);
 

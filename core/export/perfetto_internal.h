@@ -27,7 +27,6 @@ typedef struct perfetto_layout {
 
 /* Zero-initialise the layout; free it, on failure too. */
 bool llmprof_perfetto_lay_out(perfetto_layout *layout, llmprof_trace *trace,
-                              const llmprof_perfetto_options *options,
                               llmprof_error *err);
 void llmprof_perfetto_layout_free(perfetto_layout *layout);
 

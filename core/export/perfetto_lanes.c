@@ -2,7 +2,6 @@
  * first lane that takes them: on a stream one where nothing runs any more, on a
  * thread also one where all that runs ends no earlier. */
 #include "base/alloc.h"
-#include "base/bisect.h"
 #include "base/bounds.h"
 #include "export/perfetto_internal.h"
 #include "frame/sort.h"
@@ -37,25 +36,6 @@ static uint32_t track_of(const perfetto_layout *l, size_t item) {
   return (uint32_t)(l->places + (thread == LLMPROF_NONE ? l->threads : thread));
 }
 
-/* ---- which are wanted ---- */
-
-static bool overlaps(const llmprof_perfetto_options *options, int64_t start,
-                     int64_t end) {
-  size_t low = 0, high = options->window_count;
-  /* the first window that ends after start */
-  LLMPROF_BISECT(low, high, at, options->windows[at].last <= start);
-  if (low == options->window_count) return false;
-  int64_t first = options->windows[low].first;
-  return end > first || start >= first;
-}
-
-static bool item_overlaps(const perfetto_layout *l,
-                          const llmprof_perfetto_options *options,
-                          size_t item) {
-  return overlaps(options, llmprof_perfetto_start(l, item),
-                  llmprof_perfetto_end(l, item));
-}
-
 /* Times that are not recorded, or further apart than an int64_t holds, cannot
  * be drawn. */
 static bool has_times(const perfetto_layout *l, size_t item) {
@@ -68,16 +48,6 @@ static bool has_times(const perfetto_layout *l, size_t item) {
   return start != LLMPROF_ABSENT &&
          !__builtin_sub_overflow(llmprof_perfetto_end(l, item), start,
                                  &duration);
-}
-
-static bool is_wanted(const perfetto_layout *l,
-                      const llmprof_perfetto_options *options, size_t item) {
-  if (!has_times(l, item)) return false;
-  if (!options->window_count || item_overlaps(l, options, item)) return true;
-  if (item >= l->first_range) return false;
-  uint32_t call = llmprof_id_at(l->call_of, item);
-  return call != LLMPROF_NONE &&
-         item_overlaps(l, options, l->first_call + call);
 }
 
 /* ---- order ---- */
@@ -193,7 +163,6 @@ static bool open_trace(perfetto_layout *l, llmprof_trace *trace,
 }
 
 bool llmprof_perfetto_lay_out(perfetto_layout *l, llmprof_trace *trace,
-                              const llmprof_perfetto_options *options,
                               llmprof_error *err) {
   if (!open_trace(l, trace, err)) return false;
   uint32_t *items = llmprof_order_rows(l->count, 3, key_of_item, l);
@@ -202,7 +171,7 @@ bool llmprof_perfetto_lay_out(perfetto_layout *l, llmprof_trace *trace,
   size_t count = 0;
   for (size_t i = 0; ok && i < l->count; i++) {
     l->lane[i] = LLMPROF_NONE;
-    if (is_wanted(l, options, items[i])) items[count++] = items[i];
+    if (has_times(l, items[i])) items[count++] = items[i];
   }
   llmprof_error why = {0};
   ok = ok && place_items(l, items, count, llmprof_trace_path(trace), &why);

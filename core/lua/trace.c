@@ -441,46 +441,17 @@ static int f_write_stacks(lua_State *L) {
 
 /* ---- perfetto ---- */
 
-/* The option `windows`; the array is a userdata left on the stack. */
-static const llmprof_window *check_windows(lua_State *L, int options,
-                                           size_t *count) {
-  int type = LUA_TNIL;
-  if (lua_isnoneornil(L, options))
-    lua_pushnil(L);
-  else
-    type = lua_getfield(L, options, "windows");
-  luaL_argcheck(L, type == LUA_TNIL || type == LUA_TTABLE, options,
-                "option 'windows': table expected");
-  *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
-  llmprof_window *windows =
-      lua_newuserdatauv(L, (*count + 1) * sizeof *windows, 0);
-  for (size_t i = 0; i < *count; i++) {
-    lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    if (!lua_istable(L, -1)) luaL_error(L, "a window is a table");
-    windows[i].first = llmprof_lua_opt_integer(L, -1, "first", INT64_MIN);
-    windows[i].last = llmprof_lua_opt_integer(L, -1, "last", INT64_MAX);
-    lua_pop(L, 1);
-    if (windows[i].last < windows[i].first ||
-        (i && windows[i].first < windows[i - 1].last))
-      luaL_error(L, "windows are in order and do not overlap");
-  }
-  return windows;
-}
-
 /* trace:perfetto(path [, options]) -> counts of what was written:
  * { operations, ranges, calls, flows, lanes, long_names (of more than 8 KiB,
  * which were cut) } | nil, message, code
- * options: packed (boolean: as gzip), windows (list of { first, last }, ns
- * since the session started, in order: only what lies there) */
+ * options: packed (boolean: as gzip) */
 static int f_perfetto(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   const char *path = llmprof_lua_check_path(L, 2);
-  llmprof_perfetto_options options = {
-      .packed = llmprof_lua_opt_bool(L, 3, "packed", false)};
-  options.windows = check_windows(L, 3, &options.window_count);
+  bool packed = llmprof_lua_opt_bool(L, 3, "packed", false);
   llmprof_perfetto_counts written;
   llmprof_error err;
-  if (!llmprof_perfetto_write(trace, path, &options, &written, &err))
+  if (!llmprof_perfetto_write(trace, path, packed, &written, &err))
     return llmprof_lua_fail(L, &err);
   lua_newtable(L);
   llmprof_lua_set_integer(L, "operations", (int64_t)written.operations);

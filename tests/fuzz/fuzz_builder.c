@@ -18,7 +18,7 @@
 #include "take.h"
 
 enum {
-  WAYS = 4, /* all, periods, a Chrome trace, one of a window */
+  WAYS = 3, /* all, periods, a Chrome trace */
   MOST_ROWS = 400,
   THREADS = 3,
 };
@@ -143,16 +143,9 @@ static void check_read(llmprof_trace *trace, size_t part) {
   FUZZ_CHECK(ok || err.message[0]);
 }
 
-static llmprof_window take_window(taken *input) {
-  int64_t from = take_number(input);
-  return (llmprof_window){from, from < INT64_MAX ? from + 1 : from};
-}
-
-static void check_perfetto(llmprof_trace *trace, const llmprof_window *window) {
-  const llmprof_perfetto_options options = {.windows = window,
-                                            .window_count = window ? 1 : 0};
+static void check_perfetto(llmprof_trace *trace) {
   llmprof_error err = {0};
-  if (!llmprof_perfetto_write(trace, path, &options, NULL, &err)) return;
+  if (!llmprof_perfetto_write(trace, path, false, NULL, &err)) return;
   llmprof_value *value = llmprof_json_load(path, &err);
   if (!value) fprintf(stderr, "%s\n", err.message);
   FUZZ_CHECK(value);
@@ -200,12 +193,11 @@ static void start(void) {
 }
 
 /* Of the numbers below that of all: parts to read, and these. */
-static void check(llmprof_trace *trace, size_t what,
-                  const llmprof_window *window) {
+static void check(llmprof_trace *trace, size_t what) {
   size_t parts = read_parts();
   if (what <= parts) check_read(trace, what);
   if (what == FUZZ_ALL || what == parts + 1) check_periods(trace);
-  if (what == FUZZ_ALL || what > parts + 1) check_perfetto(trace, window);
+  if (what == FUZZ_ALL || what > parts + 1) check_perfetto(trace);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -213,9 +205,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   taken input = {bytes, size};
   start();
   size_t what = take_byte(&input) % (read_parts() + WAYS);
-  llmprof_window window = {0};
-  bool has_window = what == read_parts() + WAYS - 1;
-  if (has_window) window = take_window(&input);
   maker m = {.builder = llmprof_builder_new("fuzz", &err),
              .input = &input,
              .err = &err};
@@ -228,7 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_trace *trace = llmprof_builder_finish(m.builder, &err);
   FUZZ_CHECK(trace || err.message[0]);
   if (!trace) return 0;
-  check(trace, what, has_window ? &window : NULL);
+  check(trace, what);
   llmprof_trace_close(trace);
   return 0;
 }

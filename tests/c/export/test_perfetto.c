@@ -28,26 +28,18 @@ static const char sql[] = EXPORT_TABLES
     " (2500, 2600, 1, 3, " P2 ", 1, 8, 1),"
     " (7000123456, 7000123456, 0, 99, " P1 ", 1, 7, 1);";
 
-static char *export_text(const llmprof_perfetto_options *options,
-                         llmprof_perfetto_counts *written) {
+static char *export_text(llmprof_perfetto_counts *written) {
   static char path[300];
   snprintf(path, sizeof path, "%s/out.json", test_folder());
   llmprof_trace *trace = test_trace(sql);
   llmprof_error err = {0};
-  if (!llmprof_perfetto_write(trace, path, options, written, &err))
+  if (!llmprof_perfetto_write(trace, path, false, written, &err))
     fail_msg("%s", err.message);
   llmprof_trace_close(trace);
   size_t size;
   char *text = (char *)test_read(path, &size);
   text[size] = '\0';
   return text;
-}
-
-static void assert_export(const llmprof_perfetto_options *options,
-                          const char *wanted) {
-  char *text = export_text(options, NULL);
-  assert_string_equal(text, wanted);
-  free(text);
 }
 
 #define GPU0(tid) "\"pid\":4194304,\"tid\":1677721" #tid
@@ -102,39 +94,13 @@ TEST(text) {
     llmprof_buffer_puts(&wanted, lines[i]);
   }
   llmprof_buffer_puts(&wanted, "\n]}\n");
-  assert_export(&(llmprof_perfetto_options){0}, wanted.bytes);
+  llmprof_perfetto_counts written;
+  char *text = export_text(&written);
+  assert_string_equal(text, wanted.bytes);
+  free(text);
   llmprof_buffer_free(&wanted);
-}
-
-static void assert_counts(const llmprof_window *windows, size_t count,
-                          llmprof_perfetto_counts wanted) {
-  const llmprof_perfetto_options options = {.windows = windows,
-                                            .window_count = count};
-  llmprof_perfetto_counts got;
-  free(export_text(&options, &got));
-  assert_int_equal(got.operations, wanted.operations);
-  assert_int_equal(got.ranges, wanted.ranges);
-  assert_int_equal(got.calls, wanted.calls);
-  assert_int_equal(got.flows, wanted.flows);
-  assert_int_equal(got.lanes, wanted.lanes);
-  assert_int_equal(got.long_names, wanted.long_names);
-}
-
-TEST(windows) {
-  assert_counts(NULL, 0, (llmprof_perfetto_counts){4, 2, 3, 3, 6, 0});
-  /* A call, and the kernel that it launched later; no range of then. */
-  assert_counts(&(llmprof_window){0, 61}, 1,
-                (llmprof_perfetto_counts){1, 0, 1, 1, 2, 0});
-  /* A kernel whose call was before; the range is open. */
-  assert_counts(&(llmprof_window){3000, 3100}, 1,
-                (llmprof_perfetto_counts){1, 1, 0, 0, 2, 0});
-  /* Ends are not included, starts are, also of what takes no time. */
-  assert_counts(&(llmprof_window){9999, 7000123456}, 1,
-                (llmprof_perfetto_counts){0});
-  assert_counts(&(llmprof_window){7000123456, 7000123457}, 1,
-                (llmprof_perfetto_counts){1, 0, 0, 0, 1, 0});
-  const llmprof_window two[] = {{0, 55}, {1000, 1501}};
-  assert_counts(two, 2, (llmprof_perfetto_counts){2, 1, 2, 2, 4, 0});
+  const llmprof_perfetto_counts counts = {4, 2, 3, 3, 6, 0};
+  assert_memory_equal(&written, &counts, sizeof counts);
 }
 
 /* ---- whatever happens ---- */
@@ -142,10 +108,7 @@ TEST(windows) {
 static bool export_packed(void *arg, llmprof_error *err) {
   const char *const *paths = arg;
   llmprof_trace *trace = llmprof_trace_open(paths[0], err);
-  bool ok = trace &&
-            llmprof_perfetto_write(trace, paths[1],
-                                   &(llmprof_perfetto_options){.packed = true},
-                                   NULL, err);
+  bool ok = trace && llmprof_perfetto_write(trace, paths[1], true, NULL, err);
   llmprof_trace_close(trace);
   return ok;
 }
@@ -157,10 +120,9 @@ TEST(impossible_times) {
   snprintf(path, sizeof path, "%s/times.json", test_folder());
   llmprof_trace *trace = test_trace(EXPORT_TABLES KERNEL(NULL, 5, P1, 1) KERNEL(
       -9223372036854775807, 9223372036854775807, P1, 2) KERNEL(10, 20, P1, 3));
-  llmprof_perfetto_options options = {0};
   llmprof_perfetto_counts written;
   llmprof_error err = {0};
-  assert_true(llmprof_perfetto_write(trace, path, &options, &written, &err));
+  assert_true(llmprof_perfetto_write(trace, path, false, &written, &err));
   assert_int_equal(written.operations, 1);
   llmprof_trace_close(trace);
 }

@@ -1,6 +1,5 @@
 -- What ui.perfetto.dev needs of a file, on exports of several kinds.
 local bundle = require "tests.lua.support.bundle"
-local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local trace = require "llmprof.trace"
 
@@ -90,9 +89,9 @@ end
 describe("trace:perfetto", function()
   local scratch = bundle.scratch(before_each, after_each)
 
-  local function export(name, options)
+  local function export(name)
     local path = scratch() .. "/out.json"
-    local written = assert(assert(trace.open(ROOT .. name)):perfetto(path, options))
+    local written = assert(assert(trace.open(ROOT .. name)):perfetto(path))
     return assert(json.load(path)).traceEvents, written
   end
 
@@ -115,28 +114,11 @@ describe("trace:perfetto", function()
     end)
   end
 
-  it("keeps to windows", function()
-    local events, written = export("tests/fixtures/graphs/node.sqlite",
-      { windows = { { last = 0 } } })
-    assert.same({ operations = 0, ranges = 0, calls = 0, flows = 0, lanes = 0, long_names = 0 },
-      written)
-    assert.same({}, lanes_of(events))
-  end)
-
   it("says what it cannot do", function()
     local opened = assert(trace.open(ROOT .. "tests/fixtures/repeats/run.1.sqlite"))
     local written, message, code = opened:perfetto "/proc/none/out.json"
     assert.is_nil(written)
     assert.equal("/proc/none/out.json: No such file or directory", message)
     assert.equal("notfound", code)
-    local path = scratch() .. "/out.json"
-    assert.has_error(function()
-      opened:perfetto(path, { windows = { { first = 5, last = 9 }, { first = 8, last = 10 } } })
-    end, "windows are in order and do not overlap")
-    assert.has_error(function() opened:perfetto(path, { windows = 5 }) end,
-      "bad argument #2 to 'perfetto' (option 'windows': table expected)")
-    assert.has_error(function() opened:perfetto(path, { windows = { { first = 1.5 } } }) end,
-      "option 'first': integer expected, got number")
-    assert.is_nil(fs.stat(path))
   end)
 end)
