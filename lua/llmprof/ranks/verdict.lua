@@ -101,7 +101,7 @@ end
 local function waiting_for(record, all, worst)
   local place = worst_place(record.places, worst.rank)
   local made = { kind = "waiting", rank = worst.rank, waiting_ns = worst.caused_ns,
-    share = worst.caused_ns / record.totals.waiting_ns }
+    share = math.min(worst.caused_ns / record.totals.waiting_ns, 1) }
   if not place then return made end
   made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
   made.spread = place.spread
@@ -162,7 +162,7 @@ local function judge(record, all, share)
   end
   local made = waiting_for(record, all, worst)
   if waiting < totals.waiting_ns then
-    made.group, made.group_share = #group, worst.caused_ns / waiting
+    made.group, made.group_share = #group, math.min(worst.caused_ns / waiting, 1)
   end
   return made
 end

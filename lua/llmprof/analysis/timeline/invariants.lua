@@ -21,7 +21,11 @@ local tuple = require("llmprof.tables.keys").tuple
 
 local invariants = {}
 
--- The longest kernels that are looked at.
+-- An operation under which this many others of its stream begin is too long: those
+-- that launch their successors early overlap with one or two.
+local OVERTAKEN = 8
+
+-- The longest operations and kernels that are looked at.
 local LONGEST = 16
 
 -- A repeat, or a step, that runs less than this part of the kernels of the others.
@@ -200,6 +204,23 @@ end
 
 local STREAM = { "pid", "device", "context", "stream" }
 
+-- How many of the longest operations go on while others of their stream begin, in words for the one
+-- with the most (nil for none), and their share of these.
+local function overtaken(ops)
+  local longest, count, worst, ns = check(ops:sort({ { "duration", true } }, LONGEST)), 0, 0, 0
+  for row = 1, #longest do
+    local wanted = { { "start", ">", longest:get(row, "start") },
+      { "start", "<", longest:get(row, "end") } }
+    for _, column in ipairs(STREAM) do wanted[column] = longest:get(row, column) or false end
+    local under = #check(ops:where(wanted))
+    if under >= OVERTAKEN then count = count + 1 end
+    if under > worst then worst, ns = under, longest:get(row, "duration") end
+  end
+  return count > 0 and ("an operation of %s runs on while %s others of its stream begin"):format(
+    text.duration(ns), text.count(worst)) or nil, part(count, #longest)
+end
+
+
 -- How many kernels run inside another one of their stream, from its start to its end: one that
 -- starts early still ends behind the one before it. Those of a graph run side by side.
 local function count_inside(kernels)
@@ -214,20 +235,22 @@ end
 
 
 function invariants.streams(state)
-  if #check(state.trace:frame "gpu") == 0 then return nil end
-  local kernels, said = check(state.trace:frame "kernels"), {}
+  local ops, kernels, said = check(state.trace:frame "gpu"), check(state.trace:frame "kernels"), {}
+  if #ops == 0 then return nil end
   local inside, long_ns, long_share = count_inside(kernels), stretched(kernels)
+  local under, under_share = overtaken(ops)
+  said[1] = under
   if long_ns then
-    said[1] = ("a kernel takes %s, more than %d times as long as any other launch of it"):format(
-      text.duration(long_ns), FAR_LONGER)
+    said[#said + 1] = ("a kernel takes %s, more than %d times as long as any other launch of it")
+      :format(text.duration(long_ns), FAR_LONGER)
   end
   if inside > 0 then
     said[#said + 1] = ("%s of %s kernels run inside another one of their stream"):format(
       text.count(inside), text.count(#kernels))
   end
-  return { share = math.max(long_share, part(inside, #kernels)), text = #said > 0
+  return { share = math.max(under_share, long_share, part(inside, #kernels)), text = #said > 0
     and table.concat(said, "; ") or "streams run one operation after the other",
-    fix = inside > 0 and AGAIN or ALONE }
+    fix = (under or inside > 0) and AGAIN or ALONE }
 end
 
 
@@ -392,7 +415,7 @@ end
 local function shared_time(rows, devices)
   local from, to = 0, math.huge
   for _, device in ipairs(devices) do
-    local first, last = frame_rows.extent(rows:where { device = device })
+    local first, last = frame_rows.extent(rows:where { device = device, { "duration", ">", 0 } })
     from, to = math.max(from, first), math.min(to, last)
   end
   local inside = check(rows:where { { "start", ">=", from }, { "end", "<=", to } })

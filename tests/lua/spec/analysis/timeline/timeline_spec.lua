@@ -309,6 +309,10 @@ call 100 102 id=1 cudaLaunchKernel
       { said("streams", "kernel 10 50 a\nkernel 20 30 b\n") })
     assert.equal("good", said("streams", "kernel 10 50 a\nkernel 45 60 b\n")) -- launched early
     assert.equal("good", said("streams", "kernel 10 50 a\nkernel 20 30 stream=8 b\n"))
+    local copied = { "copy 5 95 bytes=8 direction=h2d" }
+    for i = 1, 8 do copied[i + 1] = ("kernel %d0 %d9 a"):format(i, i) end
+    assert.same({ "poor", "an operation of 90 ns runs on while 8 others of its stream begin" },
+      { said("streams", table.concat(copied, "\n") .. "\n") })
   end)
 
   it("doubts marked ranges that overlap in part on their thread", function()
