@@ -64,10 +64,7 @@ end
 
 
 -- The first start and the last end of all rows; nil without any.
-function rows.extent(frame)
-  local all = frame:group { columns = { { "first", "min", "start" }, { "last", "max", "end" } } }
-  return all:values("first")[1] or nil, all:values("last")[1] or nil
-end
+function rows.extent(frame) return frame:union():span() end
 
 
 -- A row of a frame as a table of the columns named; rows count from 1.
