@@ -78,8 +78,9 @@ end
 -- All files in the first process, in order; nil in the others.
 local function gather(own, list, patience)
   local to, from = rank_workers.tree(own.rank, own.size)
-  for _, process in ipairs(from) do
-    lists.add(list, receive(own, process, patience))
+  for level, process in ipairs(from) do
+    -- it may have to wait for level - 1 others first, and is who says which is silent
+    lists.add(list, receive(own, process, patience and patience * level))
   end
   if to then return send(own, to, list, patience) end
   for _, file in ipairs(list) do
