@@ -189,7 +189,7 @@ local function inputs(operators)
     local tokens = words.several(one.tokens, "token")
     return ("%s (%s)"):format(one.sequences
       and ("%s of %s"):format(text.count(one.sequences), tokens) or tokens,
-      words.several(one.calls, "time"))
+      one.calls == 1 and "once" or text.count(one.calls) .. " times")
   end)
   if #list > INPUTS then said[#said + 1] = ("%d others"):format(#list - INPUTS) end
   return #said > 0 and note(("Batches by the shapes of embeddings: %s."):format(

@@ -4,6 +4,7 @@
 -- A column has its key, its title and what it means, but where another of this key and title says
 -- so (llmprof.report.sections); and more that llmprof.tables knows.
 local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 
 local columns = {}
 
@@ -97,12 +98,17 @@ columns.counted_kernels = pick(of_stage, "id", "label", "device_name", "part", "
 columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
   "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "line", "name")
 
-columns.roofline = pick(columns.kernels, "id", "label", "where", "mean_ns", "share", "counted",
-  "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "padding", "name")
-table.insert(columns.roofline, 12, number("l2_intensity", "AI L2 FLOP/B", 2,
-  "the same by bytes moved through L2"))
+columns.roofline = lists.joined(
+  pick(columns.kernels, "id", "label", "where", "mean_ns", "share", "counted", "bound",
+    "bound_percent", "sm_percent", "dram_percent", "intensity"),
+  { number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2") },
+  pick(columns.kernels, "padding", "name"))
 
-columns.top_kernels = pick(columns.kernels, "label", "where", "calls", "total_ns", "share", "bound")
+-- Of the summary and the terminal, in short.
+columns.top_kernels = {
+  name("label", "kernel", 72), word("where", "stage"), count("calls", "calls"),
+  ms("total_ns", "total", 2), percent("share", "of kernels"), word("bound", "bound"),
+}
 
 columns.ranges = {
   word("range", "range", "NVTX range, innermost, or `CUDA graph N`"),

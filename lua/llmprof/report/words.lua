@@ -725,8 +725,9 @@ function words.coverage(results)
     return "Counters were measured of whole ranges; no kernel has its own."
   end
   local shortened = results.selection and results.selection.shortened
-  return ("Launches measured: %d, of %d kernels%s%s%s.%s"):format(counters.matched,
-    counters.kernels, counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
+  return ("Launches measured: %d, of %s%s%s%s.%s"):format(counters.matched,
+    words.several(counters.kernels, "kernel"),
+    counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
       words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
     words.lacking(counters.lacking, true),
     (counters.elsewhere or 0) >= 0.005 and ("; %s more was measured with the same shapes in "

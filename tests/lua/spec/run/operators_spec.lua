@@ -127,7 +127,7 @@ describe("llmprof.run.operators", function()
     local said = documents.operators { run = { recipe = "r" }, environment = {}, missing = {},
       operators = { operators = {}, inputs = { { sequences = 4, tokens = 512, calls = 1 },
         { tokens = 1, calls = 2 } } } }
-    assert.matches("embeddings: 4 of 512 tokens %(1 time%), 1 token %(2 times%)%.", said)
+    assert.matches("embeddings: 4 of 512 tokens %(once%), 1 token %(2 times%)%.", said)
   end)
 
   it("gives the most memory that allocators told of, by device", function()
